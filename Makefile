@@ -1,0 +1,51 @@
+# Two commands: `make demo` and `make test`. Both set up .venv first, with uv where it is present.
+VENV := .venv
+BIN := $(VENV)/bin
+PYTHON ?= $(shell for p in python3.13 python3.12 python3.14 python3.11 python3; do $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+UV := $(shell command -v uv 2>/dev/null)
+
+.PHONY: demo test check unit contract bench clean
+.DEFAULT_GOAL := demo
+
+$(VENV)/.installed: pyproject.toml
+	@test -n "$(PYTHON)" || { echo "threefold needs Python 3.11 or newer; none was found"; exit 1; }
+ifdef UV
+	@uv venv --quiet --allow-existing --python $(PYTHON) $(VENV)
+	@uv pip install --quiet --python $(BIN)/python --editable .
+else
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+endif
+	@touch $@
+
+$(VENV)/.tested: $(VENV)/.installed
+ifdef UV
+	@uv pip install --quiet --python $(BIN)/python --editable '.[test]'
+else
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+endif
+	@touch $@
+
+demo: $(VENV)/.installed  ## record real turns, search them, show one
+	@$(BIN)/threefold demo
+
+test: check unit  ## everything that CI runs
+
+check: $(VENV)/.tested
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+unit: $(VENV)/.tested
+	$(BIN)/python -m pytest -n auto
+
+contract: $(VENV)/.tested  ## the table of capabilities × back ends that ran
+	@$(BIN)/python -m pytest tests/contract --capabilities
+
+bench: $(VENV)/.installed  ## quality and speed on the data beside the project (DATA=folder)
+	$(BIN)/python benchmarks/recall.py --set locomo --data $(or $(DATA),../shared/data)/locomo
+	$(BIN)/python benchmarks/latency.py
+
+clean:
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache dist

@@ -1,0 +1,225 @@
+"""Threefold and the scoped handle: wiring, no logic."""
+
+from __future__ import annotations
+
+import os
+import sys
+import weakref
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, Self
+
+from threefold.backends.opening import open_backend
+from threefold.errors import Conflict, InvalidInput
+from threefold.jobs.embed import Progress, embed_some
+from threefold.jobs.worker import Worker
+from threefold.model.retention import Receipt, Target
+from threefold.model.scope import Scope, check_id
+from threefold.model.times import now as system_clock
+from threefold.ports import Backend, Embedder, StoreState
+from threefold.realms.conv import Conv, Ports
+from threefold.realms.conv.recorder import Moment, TurnHandle
+from threefold.realms.conv.resolve import Resolved, resolve
+from threefold.search.rank import Ranking
+
+DEFAULT_TTL = timedelta(days=365)
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """How a store is opened. Only entry points read the environment; everything else is told.
+
+    `ttl` is the time to live of what is recorded, None for no end. `durable=False` gives up surviving the loss of
+    power (not of the process) for faster writes. `background=False` starts no thread: vectors are made by
+    `Threefold.embed_pending`. `embedder` is `"bundled"`, None for none, or an `Embedder`.
+    """
+
+    embedder: Embedder | str | None = "bundled"
+    ttl: timedelta | None = DEFAULT_TTL
+    ranking: Ranking = Ranking()
+    durable: bool = True
+    background: bool = True
+    clock: Callable[[], datetime] = system_clock
+
+
+def default_store() -> str:
+    """`THREEFOLD_DB`, else a folder in the user's data directory."""
+    named = os.environ.get("THREEFOLD_DB")
+    if named:
+        return named
+    if sys.platform == "win32":
+        base = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Application Support"
+    else:
+        base = Path(os.environ.get("XDG_DATA_HOME", Path.home() / ".local" / "share"))
+    return str(base / "threefold")
+
+
+def open(store: str | Path | None = None, config: Config | None = None, **settings: Any) -> Threefold:  # noqa: A001
+    """Open a store: a folder (made when new), `:memory:`, or None for the default one.
+
+    `settings` are fields of `Config`, such as `ttl=None` or `embedder=None`.
+
+    Raises:
+        InvalidInput: a setting is unknown or malformed. Unavailable: the folder cannot be used.
+        Conflict: a newer program wrote the store.
+    """
+    known = Config.__dataclass_fields__
+    for name in settings:
+        if name not in known:
+            raise InvalidInput(f"setting {name!r} is unknown; known are {', '.join(known)}")
+    chosen = replace(config or Config(), **settings)
+    if chosen.ttl is not None and chosen.ttl <= timedelta(0):
+        raise InvalidInput("ttl must be a positive timedelta, or None for no end")
+    name = default_store() if store is None else os.fspath(store)
+    return Threefold(check_id(name, "store"), chosen)
+
+
+def _embedder(chosen: Embedder | str | None) -> Embedder | None:
+    if chosen == "bundled":
+        from threefold.embedders.bundled import StaticEmbedder
+
+        return StaticEmbedder()
+    if isinstance(chosen, str):
+        raise InvalidInput(f"embedder {chosen!r} is unknown; give 'bundled', None or an Embedder")
+    return chosen
+
+
+class Threefold:
+    """An open store. `user` gives the handle that everything else is done with. Use it as a context manager."""
+
+    def __init__(self, name: str, config: Config) -> None:
+        self.name, self.config = name, config
+        self.embedder = _embedder(config.embedder)
+        self._backend, self._blobs = open_backend(name, config.durable)
+        self._worker = Worker(self._backend, self.embedder, config.clock) if config.background else None
+        self._ports = Ports(
+            store=self._backend,
+            blobs=self._blobs,
+            embedder=self.embedder,
+            clock=config.clock,
+            ttl=config.ttl,
+            ranking=config.ranking,
+            committed=self._wake,
+            warm=self._wake,
+        )
+        # A forgotten close must not keep the thread or the files.
+        self._finalizer = weakref.finalize(self, _shut, self._worker, self._backend)
+        if self._worker is not None and self._backend.state(config.clock()).pending:
+            self._worker.wake()
+
+    def _wake(self) -> None:
+        if self._worker is not None:
+            self._worker.wake()
+
+    def user(self, user: str, tenant: str = "default", app: str | None = None, agent: str | None = None) -> Handle:
+        """A handle bound to one scope. There is no unscoped one.
+
+        Raises:
+            InvalidInput: an id is empty or malformed.
+        """
+        return Handle(Scope(user, tenant, app, agent), self)
+
+    def embed_pending(self, limit: int | None = None, on_progress: Callable[[int], None] | None = None) -> Progress:
+        """Embed rows that wait, in this thread, until none is due or `limit` rows are done."""
+        embedded, failed, why = 0, 0, None
+        while self.embedder is not None and (limit is None or embedded + failed < limit):
+            done = embed_some(self._backend, self.embedder, self.config.clock)
+            if done is None:
+                break
+            embedded, failed, why = embedded + done.embedded, failed + done.failed, done.why or why
+            if on_progress is not None:
+                on_progress(done.embedded + done.failed)
+        return Progress(embedded, failed, why)
+
+    def reembed(self) -> int:
+        """Drop all vectors and queue every row for the embedder at hand; returns how many rows wait.
+
+        Raises:
+            Conflict: the store was opened without an embedder.
+        """
+        if self.embedder is None:
+            raise Conflict("the store was opened without an embedder; open it with one to embed again")
+        waiting = self._backend.reset_vectors()
+        self._wake()
+        return waiting
+
+    def expire(self) -> int:
+        """Remove everything whose time to live is over; returns how many turns went."""
+        gone = 0
+        while swept := self._backend.expire(self.config.clock()):
+            gone += swept
+        return gone
+
+    def forget_tenant(self, tenant: str) -> Receipt:
+        """Remove every user of a tenant from every file of the store; the receipt lists them."""
+        return self._backend.purge(Scope("operator", tenant), Target(tenant=True), self.config.clock())
+
+    def scopes(self) -> Iterator[Scope]:
+        """Every owner in the store, for the operator."""
+        return self._backend.scopes()
+
+    def state(self, check: bool = False) -> StoreState:
+        """Counts, queue and problems, for the operator; `check` looks through all of it."""
+        return self._backend.state(self.config.clock(), check)
+
+    def repair(self) -> int:
+        """Rebuild the indexes from the record; returns how many rows were indexed."""
+        return self._backend.reindex()
+
+    def close(self) -> None:
+        """Stop the background thread and release the files; safe to call twice."""
+        self._finalizer()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _shut(worker: Worker | None, backend: Backend) -> None:
+    if worker is not None:
+        worker.stop()
+    backend.close()
+
+
+class Handle:
+    """Everything one user can do. `conv` is the record."""
+
+    def __init__(self, scope: Scope, db: Threefold) -> None:
+        self.scope = scope
+        self._db = db
+        self._ports = db._ports  # noqa: SLF001 - the handle is a part of the app
+        self.conv = Conv(scope, self._ports)
+
+    def turn(
+        self, conversation: str, turn: str | None = None, title: str | None = None, started: Moment = None
+    ) -> TurnHandle:
+        """Open a turn of a conversation; use it in a `with` block. See `TurnHandle`."""
+        return self.conv.open_turn(conversation, turn, title, started)
+
+    def resolve(self, ref: str, conversation: str | None = None) -> Resolved:
+        """The object that a reference names; `conversation` completes short forms.
+
+        Raises:
+            InvalidInput: malformed. NotFound (Expired, Purged): not there (any more). Forbidden: another app's.
+        """
+        parsed = self.conv.parse(ref, conversation)
+        return resolve(parsed, self.conv.stored(parsed))
+
+    def read(self, ref: str, conversation: str | None = None) -> bytes:
+        """The exact bytes behind a reference, checked against their hash.
+
+        Raises:
+            as `resolve`; IntegrityError: the bytes are not those that were recorded.
+        """
+        found = self.resolve(ref, conversation)
+        return found.as_bytes() if found.file is None else self._ports.blobs.get(self.scope, found.file.digest)
+
+    def forget(self, conversation: str | None = None, turn: str | None = None) -> Receipt:
+        """Remove a turn, a conversation, or with no argument all of the user; returns a receipt."""
+        return self.conv.forget(conversation, turn)

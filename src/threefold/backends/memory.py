@@ -1,0 +1,450 @@
+"""The memory back end: the plainest statement of what a store does. For tests, trials and `open(":memory:")`."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from threefold.errors import Conflict, Forbidden, NotFound, Unavailable
+from threefold.model.commit import Commit, Outcome, PutFeedback, Recorded, RecordTurn, supersede
+from threefold.model.query import Candidate, Candidates, Filter, ListName, Query
+from threefold.model.record import (
+    CatalogEntry,
+    Conversation,
+    Feedback,
+    Row,
+    RowKey,
+    StoredRow,
+    StoredTurn,
+    TurnRecord,
+)
+from threefold.model.retention import Gone, Receipt, Target
+from threefold.model.scope import Scope
+from threefold.model.titles import ABOUT_SIZE, title_of
+from threefold.ports import Blobs, CatalogQuery, PendingRow, StoreState
+from threefold.search.bm25 import bm25
+from threefold.search.spelling import corrections
+from threefold.text.terms import WILDCARD
+
+if TYPE_CHECKING:
+    import numpy as np
+
+Owner = tuple[str, str]
+
+
+@dataclass
+class _Kept:
+    """A recorded turn with the position of its first row and its feedback."""
+
+    record: TurnRecord
+    first_position: int
+    feedback: list[Feedback] = field(default_factory=list)
+
+    @property
+    def order(self) -> tuple[datetime, str, str]:
+        return self.record.log.started, self.record.conversation, self.record.turn
+
+    def live(self, now: datetime) -> bool:
+        return self.record.expires is None or self.record.expires > now
+
+
+@dataclass
+class _Conversation:
+    title: str
+    app: str | None
+    positions: int = 0
+
+
+@dataclass
+class _Waiting:
+    due: datetime | None = None
+    attempts: int = 0
+    error: str | None = None
+
+
+@dataclass
+class _Owner:
+    """Everything of one owner; nothing is shared between owners."""
+
+    conversations: dict[str, _Conversation] = field(default_factory=dict)
+    turns: dict[tuple[str, str], _Kept] = field(default_factory=dict)
+    vectors: dict[RowKey, np.ndarray] = field(default_factory=dict)
+    waiting: dict[RowKey, _Waiting] = field(default_factory=dict)
+    gone: dict[tuple[str, str | None], Gone] = field(default_factory=dict)
+
+    def rows(self) -> Iterator[tuple[_Kept, Row, RowKey]]:
+        for kept in self.turns.values():
+            for row in kept.record.rows:
+                yield kept, row, RowKey(kept.record.conversation, kept.record.turn, row.seq)
+
+    def in_order(self, conversation: str) -> list[_Kept]:
+        return sorted((k for (c, _), k in self.turns.items() if c == conversation), key=lambda k: k.order)
+
+
+class MemoryStore:
+    """`Store` and `Upkeep` over dictionaries; one lock, nothing survives the process."""
+
+    def __init__(self, blobs: Blobs) -> None:
+        self._blobs = blobs
+        self._owners: dict[Owner, _Owner] = {}
+        self._lock = threading.RLock()
+        self._model: tuple[str, int] | None = None
+        self._closed = False
+
+    def _owner(self, scope: Scope) -> _Owner:
+        if self._closed:
+            raise Unavailable("the store is closed; open it again")
+        return self._owners.get((scope.tenant, scope.user), _Owner())
+
+    def commit(self, commit: Commit) -> tuple[Outcome, ...]:
+        """See `Store.commit`. Every write is checked before the first one is made."""
+        with self._lock:
+            owner = self._owner(commit.scope)
+            planned = [self._plan(commit.scope, owner, write) for write in commit.writes]
+            self._owners[commit.scope.tenant, commit.scope.user] = owner
+            for write, outcome in zip(commit.writes, planned, strict=True):
+                if isinstance(write, PutFeedback):
+                    _put_feedback(owner.turns[write.conversation, write.turn], write.feedback)
+                elif outcome != "unchanged":
+                    self._record(commit.scope, owner, write.record)
+            return tuple(planned)
+
+    def _plan(self, scope: Scope, owner: _Owner, write: RecordTurn | PutFeedback) -> Outcome:
+        target = write.record if isinstance(write, RecordTurn) else write
+        parent = owner.conversations.get(target.conversation)
+        if parent is not None and scope.app is not None and parent.app != scope.app:
+            raise Forbidden(f"conversation {target.conversation!r} belongs to another app; use another conversation id")
+        kept = owner.turns.get((target.conversation, target.turn))
+        if isinstance(write, PutFeedback):
+            if kept is None:
+                raise NotFound(f"turn {write.turn!r} of conversation {write.conversation!r} is not recorded")
+            return "created" if write.feedback else "replaced"
+        for file in write.record.files:
+            if not self._blobs.has(scope, file.digest):
+                raise Unavailable(f"the bytes of {file.path!r} are not kept; record the turn again")
+        old = None if kept is None else kept.record
+        known = None if old is None else Recorded(old.state, old.digest, old.head, old.log.ended)
+        return supersede(known, write.record)
+
+    def _record(self, scope: Scope, owner: _Owner, record: TurnRecord) -> None:
+        key = (record.conversation, record.turn)
+        if key in owner.turns:
+            self._remove(scope, owner, [key])
+        parent = owner.conversations.setdefault(record.conversation, _Conversation(title_of(record), record.app))
+        if record.title:
+            parent.title = title_of(record)
+        owner.turns[key] = _Kept(record, parent.positions + 1)
+        parent.positions += len(record.rows)
+        owner.waiting.update({RowKey(*key, row.seq): _Waiting() for row in record.rows})
+        owner.gone.pop(key, None)
+        owner.gone.pop((record.conversation, None), None)
+
+    def candidates(self, query: Query) -> Candidates:
+        """See `Store.candidates`."""
+        with self._lock:
+            owner = self._owner(query.scope)
+            seen = {key: (kept, row) for kept, row, key in owner.rows() if _passes(kept, row, query.where, query.scope)}
+            everything = {key: row.terms for _, row, key in owner.rows()}
+            found: dict[ListName, dict[RowKey, float]] = {}
+            corrected: dict[str, tuple[tuple[str, float], ...]] = {}
+            if "lexical" in query.lists:
+                found["lexical"] = bm25(query.terms, everything)
+            if "trigram" in query.lists:
+                vocabulary = sorted({term for terms in everything.values() for term in terms})
+                known = set(vocabulary)
+                unknown = [t for t in query.terms if t not in known and not t.endswith(WILDCARD)]
+                corrected = {word: corrections(word, vocabulary) for word in unknown}
+                near = [t for t in query.terms if t not in corrected] + [v for c in corrected.values() for v, _ in c]
+                needed = any(corrected.values()) or "lexical" not in query.lists
+                found["trigram"] = bm25(near, everything) if needed else {}
+            warnings: tuple[str, ...] = ()
+            if "semantic" in query.lists:
+                found["semantic"], warnings = self._semantic(owner, query)
+            ranked = {name: _best(scores, seen, query.depth) for name, scores in found.items()}
+            return _answer(seen, ranked, {w: v for w, v in corrected.items() if v}, warnings)
+
+    def _semantic(self, owner: _Owner, query: Query) -> tuple[dict[RowKey, float], tuple[str, ...]]:
+        if query.vector is None:
+            return {}, ()
+        if self._model is not None and self._model[0] != query.model:
+            return {}, (
+                f"semantic search is off: the store was embedded by {self._model[0]!r}, this program uses "
+                f"{query.model!r}; run `threefold reembed`",
+            )
+        return {key: float(vector @ query.vector) for key, vector in owner.vectors.items()}, ()
+
+    def rows(self, scope: Scope, keys: Sequence[RowKey], now: datetime, around: int = 0) -> tuple[StoredRow, ...]:
+        """See `Store.rows`."""
+        with self._lock:
+            owner = self._owner(scope)
+            wanted: dict[tuple[str, str], _Kept] = {}
+            for key in keys:
+                turns = owner.in_order(key.conversation)
+                for i, kept in enumerate(turns):
+                    if kept.record.turn == key.turn:
+                        near = turns[max(0, i - around) : i + around + 1]
+                        wanted.update({(k.record.conversation, k.record.turn): k for k in near})
+            found = [
+                StoredRow(RowKey(*key, row.seq), replace(row, terms=()), kept.first_position + row.seq, kept.record.agent)
+                for key, kept in wanted.items()
+                if kept.live(now) and scope.app in (None, kept.record.app)
+                for row in kept.record.rows
+            ]
+            return tuple(sorted(found, key=lambda r: (r.key.conversation, r.position)))
+
+    def turn(self, scope: Scope, conversation: str, turn: str, now: datetime) -> StoredTurn | Gone | None:
+        """See `Store.turn`."""
+        with self._lock:
+            owner = self._owner(scope)
+            kept = owner.turns.get((conversation, turn))
+            if kept is None:
+                return owner.gone.get((conversation, turn)) or owner.gone.get((conversation, None))
+            if scope.app is not None and kept.record.app != scope.app:
+                raise Forbidden(f"turn {turn!r} of conversation {conversation!r} belongs to another app")
+            if not kept.live(now):
+                return "expired"
+            rows = tuple(replace(row, terms=()) for row in kept.record.rows)
+            files = tuple(sorted(kept.record.files, key=lambda f: f.path))
+            record = replace(kept.record, rows=rows, files=files, title=owner.conversations[conversation].title)
+            return StoredTurn(record, _ordinal(owner, kept), tuple(kept.feedback))
+
+    def catalog(self, scope: Scope, query: CatalogQuery) -> tuple[CatalogEntry, ...]:
+        """See `Store.catalog`."""
+        with self._lock:
+            owner = self._owner(scope)
+            backwards = query.newest_first if query.ordinal is None else query.ordinal < 0
+            turns = sorted(
+                (
+                    kept
+                    for kept in owner.turns.values()
+                    if kept.live(query.now)
+                    and query.conversation in (None, kept.record.conversation)
+                    and scope.app in (None, kept.record.app)
+                    and (query.since is None or kept.record.log.started >= query.since)
+                    and (query.until is None or kept.record.log.started < query.until)
+                ),
+                key=lambda k: k.order,
+                reverse=backwards,
+            )
+            if query.ordinal is not None:
+                turns = turns[abs(query.ordinal) - 1 : abs(query.ordinal)]
+            elif query.after is not None:
+                turns = [k for k in turns if (k.order < query.after if backwards else k.order > query.after)]
+            return tuple(_entry(owner, kept) for kept in turns[: query.limit])
+
+    def conversations(
+        self, scope: Scope, now: datetime, limit: int, after: tuple[datetime, str] | None = None
+    ) -> tuple[Conversation, ...]:
+        """See `Store.conversations`."""
+        with self._lock:
+            owner = self._owner(scope)
+            found = []
+            for name, parent in owner.conversations.items():
+                turns = owner.in_order(name)
+                if scope.app in (None, parent.app) and any(kept.live(now) for kept in turns):
+                    started = min(kept.record.log.started for kept in turns)
+                    last = max(kept.record.log.ended for kept in turns)
+                    found.append(Conversation(name, parent.title, started, last, len(turns), parent.app))
+            found.sort(key=lambda c: (c.last_activity, c.id), reverse=True)
+            return tuple([c for c in found if after is None or (c.last_activity, c.id) < after][:limit])
+
+    def purge(self, scope: Scope, target: Target, now: datetime) -> Receipt:
+        """See `Store.purge`."""
+        with self._lock:
+            if target.tenant:
+                owners = [key for key in self._owners if key[0] == scope.tenant]
+                gone = [self._purge_owner(Scope(user, tenant)) for tenant, user in owners]
+                return Receipt("tenant", _added(gone))
+            if target.conversation is None and scope.app is None:
+                return Receipt("user", self._purge_owner(scope))
+            owner = self._owner(scope)
+            aimed = [
+                key
+                for key in owner.turns
+                if target.conversation in (None, key[0])
+                and target.turn in (None, key[1])
+                and (target.conversation is not None or owner.conversations[key[0]].app == scope.app)
+            ]
+            if any(scope.app not in (None, owner.conversations[key[0]].app) for key in aimed):
+                raise Forbidden(f"conversation {target.conversation!r} belongs to another app")
+            stores = self._remove(scope, owner, aimed)
+            for conversation in {key[0] for key in aimed}:
+                owner.gone[conversation, target.turn] = "purged"
+            _drop_empty(owner)
+            return Receipt(target.kind, stores)
+
+    def _purge_owner(self, scope: Scope) -> dict[str, int]:
+        owner = self._owner(scope)
+        stores = self._remove(scope, owner, list(owner.turns))
+        self._owners.pop((scope.tenant, scope.user), None)
+        return stores
+
+    def _remove(self, scope: Scope, owner: _Owner, keys: Iterable[tuple[str, str]]) -> dict[str, int]:
+        stores = dict.fromkeys(("turns", "rows", "files", "blobs", "vectors"), 0)
+        for key in keys:
+            kept = owner.turns.pop(key)
+            stores["turns"] += 1
+            stores["rows"] += len(kept.record.rows)
+            stores["files"] += len(kept.record.files)
+            for row in kept.record.rows:
+                owner.waiting.pop(RowKey(*key, row.seq), None)
+                stores["vectors"] += owner.vectors.pop(RowKey(*key, row.seq), None) is not None
+            held = {file.digest for k in owner.turns.values() for file in k.record.files}
+            for digest in {file.digest for file in kept.record.files} - held:
+                stores["blobs"] += self._blobs.delete(scope, digest)
+        return stores
+
+    def claim(self, limit: int, now: datetime, lease_seconds: float) -> tuple[PendingRow, ...]:
+        """See `Upkeep.claim`."""
+        with self._lock:
+            claimed = []
+            for (tenant, user), owner in self._owners.items():
+                texts = {key: row.spoken for _, row, key in owner.rows()}
+                for key, waiting in owner.waiting.items():
+                    if len(claimed) < limit and (waiting.due is None or waiting.due <= now):
+                        waiting.due = now + timedelta(seconds=lease_seconds)
+                        claimed.append(PendingRow(Scope(user, tenant), key, texts[key], waiting.attempts))
+            return tuple(claimed)
+
+    def put_vectors(self, model: str, done: Sequence[tuple[PendingRow, np.ndarray]]) -> int:
+        """See `Upkeep.put_vectors`."""
+        with self._lock:
+            count = 0
+            for row, vector in done:
+                made_by = (model, int(vector.shape[0]))
+                if self._model not in (None, made_by):
+                    raise Conflict(f"the store holds vectors of {self._model}, not of {made_by}; run `threefold reembed`")
+                owner = self._owner(row.scope)
+                if owner.waiting.pop(row.key, None) is not None:
+                    self._model = made_by
+                    owner.vectors[row.key] = vector
+                    count += 1
+            return count
+
+    def embedding_failed(self, rows: Sequence[PendingRow], why: str, retry_at: datetime) -> None:
+        """See `Upkeep.embedding_failed`."""
+        with self._lock:
+            for row in rows:
+                waiting = self._owner(row.scope).waiting.get(row.key)
+                if waiting is not None:
+                    waiting.attempts, waiting.error, waiting.due = waiting.attempts + 1, why, retry_at
+
+    def reset_vectors(self) -> int:
+        """See `Upkeep.reset_vectors`."""
+        with self._lock:
+            self._model = None
+            for owner in self._owners.values():
+                owner.vectors.clear()
+                owner.waiting = {key: _Waiting() for _, _, key in owner.rows()}
+            return sum(len(owner.waiting) for owner in self._owners.values())
+
+    def expire(self, now: datetime, limit: int = 1000) -> int:
+        """See `Upkeep.expire`."""
+        with self._lock:
+            count = 0
+            for (tenant, user), owner in self._owners.items():
+                over = [key for key, kept in owner.turns.items() if not kept.live(now)][: limit - count]
+                self._remove(Scope(user, tenant), owner, over)
+                owner.gone.update(dict.fromkeys(over, "expired"))
+                _drop_empty(owner)
+                count += len(over)
+            return count
+
+    def scopes(self) -> Iterator[Scope]:
+        """See `Upkeep.scopes`."""
+        with self._lock:
+            return iter([Scope(user, tenant) for tenant, user in self._owners])
+
+    def state(self, now: datetime, check: bool = False) -> StoreState:
+        """See `Upkeep.state`."""
+        with self._lock:
+            owners = self._owners.values()
+            waiting = [w for owner in owners for w in owner.waiting.values()]
+            errors = [w.error for w in waiting if w.error]
+            counts = {
+                "owners": len(self._owners),
+                "conversations": sum(len(o.conversations) for o in owners),
+                "turns": sum(len(o.turns) for o in owners),
+                "rows": sum(len(list(o.rows())) for o in owners),
+                "vectors": sum(len(o.vectors) for o in owners),
+            }
+            model, dimensions = self._model or (None, None)
+            return StoreState(counts, model, dimensions, len(waiting), len(errors), errors[-1] if errors else None)
+
+    def reindex(self) -> int:
+        """See `Upkeep.reindex`. Terms are kept with the rows here, so there is nothing to rebuild."""
+        with self._lock:
+            return sum(len(list(owner.rows())) for owner in self._owners.values())
+
+    def close(self) -> None:
+        """See `Upkeep.close`."""
+        self._closed = True
+
+
+def _put_feedback(kept: _Kept, feedback: Feedback | None) -> None:
+    if feedback is None or feedback.origin == "user":
+        kept.feedback = [f for f in kept.feedback if f.origin != "user"]
+    if feedback is not None:
+        kept.feedback.append(feedback)
+
+
+def _passes(kept: _Kept, row: Row, where: Filter, scope: Scope) -> bool:
+    record = kept.record
+    return (
+        kept.live(where.now)
+        and scope.app in (None, record.app)
+        and (where.roles is None or row.role in where.roles)
+        and where.conversation in (None, record.conversation)
+        and where.agent in (None, record.agent)
+        and (where.since is None or row.at >= where.since)
+        and (where.until is None or row.at < where.until)
+    )
+
+
+def _best(scores: dict[RowKey, float], seen: Iterable[RowKey], depth: int) -> list[tuple[RowKey, float]]:
+    allowed = set(seen)
+    kept = [(key, score) for key, score in scores.items() if key in allowed and score > 0]
+    kept.sort(key=lambda item: (-item[1], item[0].conversation, item[0].turn, item[0].seq))
+    return kept[:depth]
+
+
+def _answer(
+    seen: dict[RowKey, tuple[_Kept, Row]],
+    ranked: dict[ListName, list[tuple[RowKey, float]]],
+    corrected: dict[str, tuple[tuple[str, float], ...]],
+    warnings: tuple[str, ...],
+) -> Candidates:
+    keys = list(dict.fromkeys(key for hits in ranked.values() for key, _ in hits))
+    index = {key: i for i, key in enumerate(keys)}
+    rows = tuple(
+        Candidate(key, row.role, row.at, kept.first_position + row.seq, len(row.terms))
+        for key, (kept, row) in ((key, seen[key]) for key in keys)
+    )
+    lists = {name: tuple((index[key], score) for key, score in hits) for name, hits in ranked.items()}
+    return Candidates(rows, lists, corrected, warnings)
+
+
+def _ordinal(owner: _Owner, kept: _Kept) -> int:
+    return owner.in_order(kept.record.conversation).index(kept) + 1
+
+
+def _entry(owner: _Owner, kept: _Kept) -> CatalogEntry:
+    record, log = kept.record, kept.record.log
+    by_role = {role: row.text for role in ("assistant", "user", "summary") for row in reversed(record.rows) if row.role == role}
+    about = next((by_role[role] for role in ("summary", "user", "assistant") if role in by_role), "")
+    return CatalogEntry(
+        record.conversation, record.turn, _ordinal(owner, kept), log.started, log.ended, log.status, record.state,
+        about[:ABOUT_SIZE], record.agent, record.app,
+    )  # fmt: skip
+
+
+def _drop_empty(owner: _Owner) -> None:
+    used = {conversation for conversation, _ in owner.turns}
+    owner.conversations = {name: parent for name, parent in owner.conversations.items() if name in used}
+
+
+def _added(parts: Sequence[dict[str, int]]) -> dict[str, int]:
+    return {name: sum(part.get(name, 0) for part in parts) for name in dict.fromkeys(n for part in parts for n in part)}

@@ -1,0 +1,32 @@
+"""From the name of a store to its back end: a folder, `:memory:`, or a URL."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from threefold.errors import InvalidInput
+from threefold.ports import Backend, Blobs
+
+
+def open_backend(name: str, durable: bool = True) -> tuple[Backend, Blobs]:
+    """Open the store called `name`, making it if it is new.
+
+    Raises:
+        InvalidInput: a URL of an unknown kind. Unavailable: the folder cannot be used. Conflict: it is too new.
+    """
+    if name == ":memory:":
+        from threefold.backends.blobs.memory import MemoryBlobs
+        from threefold.backends.memory import MemoryStore
+
+        kept = MemoryBlobs()
+        return MemoryStore(kept), kept
+    scheme = re.match(r"([a-z][a-z0-9+]+)://", name)
+    if scheme:
+        raise InvalidInput(f"store {name!r}: no back end for {scheme[1]}://; give a folder or :memory:")
+    from threefold.backends.blobs.local import LocalBlobs
+    from threefold.backends.sqlite import SqliteStore
+
+    folder = Path(name).expanduser()
+    blobs = LocalBlobs(folder / "blobs")
+    return SqliteStore(folder, blobs, durable), blobs

@@ -1,0 +1,52 @@
+"""How names become the small integers of this file, and what an index term looks like."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+
+import apsw
+
+from threefold.model.scope import Scope
+
+
+def find_owner(db: apsw.Connection, scope: Scope) -> int | None:
+    """The owner's number, or None where nothing was ever recorded for it."""
+    found = db.execute("SELECT id FROM owners WHERE tenant = ? AND user = ?", (scope.tenant, scope.user)).fetchone()
+    return None if found is None else int(found[0])
+
+
+def make_owner(db: apsw.Connection, scope: Scope) -> int:
+    """The owner's number, given one now if it is new."""
+    owner = find_owner(db, scope)
+    if owner is None:
+        db.execute("INSERT INTO owners (tenant, user) VALUES (?, ?)", (scope.tenant, scope.user))
+        owner = db.last_insert_rowid()
+    return owner
+
+
+def term_key(owner: int, term: str) -> str:
+    """A term of the full-text index: it begins with the owner's number, so no other owner's rows are ever counted."""
+    return f"{owner}:{term}"
+
+
+def term_text(owner: int, terms: Iterable[str]) -> str:
+    """What is indexed of a row: its terms with the owner's number, joined by blanks."""
+    head = f"{owner}:"
+    return " ".join([head + term for term in terms])
+
+
+def scope_text(owner: int, conversation: int, role: str) -> str:
+    """The row's conversation and role as terms, so that a filter is part of the match."""
+    return f"{owner}:c{conversation} {owner}:r{role}"
+
+
+def tombstone(conversation: str, turn: str | None) -> bytes:
+    """The hash under which a removed turn or conversation is remembered."""
+    text = f"{len(conversation)}:{conversation}:{'' if turn is None else turn}"
+    return hashlib.sha256(text.encode()).digest()[:16]
+
+
+def marks(count: int) -> str:
+    """`?, ?, …` for an IN list."""
+    return ", ".join("?" * count)

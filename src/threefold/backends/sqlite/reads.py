@@ -1,0 +1,227 @@
+"""Reading records back: rows of turns, a turn whole, the catalog, the list of conversations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+import apsw
+
+from threefold.backends.sqlite.keys import find_owner, marks, tombstone
+from threefold.backends.sqlite.packing import unpack, unpack_log
+from threefold.errors import Forbidden
+from threefold.model.record import (
+    CatalogEntry,
+    Conversation,
+    Feedback,
+    FileEntry,
+    Row,
+    RowKey,
+    StoredRow,
+    StoredTurn,
+    TurnRecord,
+)
+from threefold.model.retention import Gone
+from threefold.model.scope import Scope
+from threefold.model.times import from_micros, to_micros
+from threefold.model.titles import ABOUT_SIZE
+from threefold.ports import CatalogQuery
+
+_LIVE = "(t.expires IS NULL OR t.expires > ?)"
+_ROW = "r.seq, r.role, r.event_type, r.path, r.text, r.at, r.batch, r.author"
+
+
+def _row(turn: str, seq: int, role: str, event_type: str, path: str, text: str, at: int, batch: str | None, author: str | None) -> Row:
+    # NULL stands for the turn's own batch, an empty text for none.
+    kept = f"{turn}.batch" if batch is None else batch or None
+    return Row(seq, role, event_type, path, text, from_micros(at), kept, author)
+
+
+def rows(db: apsw.Connection, scope: Scope, keys: Sequence[RowKey], now: datetime, around: int) -> tuple[StoredRow, ...]:
+    """Rows of the named turns and their neighbours, in order of conversation and position."""
+    owner = find_owner(db, scope)
+    if owner is None:
+        return ()
+    turns: set[int] = set()
+    for name, turn in {(key.conversation, key.turn) for key in keys}:
+        found = db.execute(
+            """SELECT t.id, t.conversation, t.started, t.name FROM conversations AS c
+               JOIN turns AS t ON t.conversation = c.id AND t.name = ? WHERE c.owner = ? AND c.name = ?""",
+            (turn, owner, name),
+        ).fetchone()
+        if found is not None:
+            turns.add(found[0])
+            if around:
+                turns.update(_neighbours(db, *found[1:], around))
+    values = (owner, *turns, to_micros(now), scope.app, scope.app)
+    found_rows = db.execute(
+        f"""SELECT c.name, t.name, t.agent, r.position, {_ROW}
+            FROM rows AS r JOIN turns AS t ON t.id = r.turn JOIN conversations AS c ON c.id = r.conversation
+            WHERE r.owner = ? AND r.turn IN ({marks(len(turns))}) AND {_LIVE} AND (? IS NULL OR t.app = ?)
+            ORDER BY c.name, r.position""",
+        values,
+    )
+    return tuple(
+        StoredRow(RowKey(name, turn, rest[0]), _row(turn, *rest), position, agent)
+        for name, turn, agent, position, *rest in found_rows
+    )
+
+
+def _neighbours(db: apsw.Connection, conversation: int, started: int, name: str, around: int) -> Iterator[int]:
+    for comparison, order in (("<", "DESC"), (">", "ASC")):
+        yield from (
+            number
+            for (number,) in db.execute(
+                f"""SELECT id FROM turns WHERE conversation = ? AND (started, name) {comparison} (?, ?)
+                    ORDER BY started {order}, name {order} LIMIT ?""",
+                (conversation, started, name, around),
+            )
+        )
+
+
+def turn(db: apsw.Connection, scope: Scope, conversation: str, name: str, now: datetime) -> StoredTurn | Gone | None:
+    """A turn whole, or why it is gone, or None."""
+    owner = find_owner(db, scope)
+    if owner is None:
+        return None
+    found = db.execute(
+        """SELECT t.id, t.conversation, t.state, t.agent, t.app, t.expires, t.digest, t.head, t.log, t.replay, c.title, t.started
+           FROM conversations AS c JOIN turns AS t ON t.conversation = c.id
+           WHERE c.owner = ? AND c.name = ? AND t.name = ?""",
+        (owner, conversation, name),
+    ).fetchone()
+    if found is None:
+        hashes = [tombstone(conversation, name), tombstone(conversation, None)]
+        why = db.execute("SELECT why FROM tombstones WHERE owner = ? AND hash IN (?, ?)", (owner, *hashes)).fetchone()
+        return None if why is None else why[0]
+    number, parent, state, agent, app, expires, digest, head, log, replay, title, started = found
+    if scope.app is not None and app != scope.app:
+        raise Forbidden(f"turn {name!r} of conversation {conversation!r} belongs to another app")
+    if expires is not None and expires <= to_micros(now):
+        return "expired"
+    own_rows = tuple(
+        _row(name, *rest) for rest in db.execute(f"SELECT {_ROW} FROM rows AS r WHERE owner = ? AND turn = ? ORDER BY seq", (owner, number))
+    )
+    record = TurnRecord(
+        conversation=conversation,
+        turn=name,
+        state=state,
+        log=unpack_log(bytes(log), {row.seq: row.text for row in own_rows}),
+        rows=own_rows,
+        files=_files(db, owner, number),
+        replay={} if replay is None else unpack(bytes(replay)),
+        digest=bytes(digest).hex(),
+        head=head,
+        title=title,
+        app=app,
+        agent=agent,
+        expires=None if expires is None else from_micros(expires),
+    )
+    return StoredTurn(record, _ordinal(db, parent, started, name), _feedback(db, owner, number))
+
+
+def _files(db: apsw.Connection, owner: int, number: int) -> tuple[FileEntry, ...]:
+    found = db.execute("SELECT path, digest, size, mime FROM files WHERE owner = ? AND turn = ? ORDER BY path", (owner, number))
+    return tuple(FileEntry(*entry) for entry in found)
+
+
+def _feedback(db: apsw.Connection, owner: int, number: int) -> tuple[Feedback, ...]:
+    found = db.execute("SELECT reaction, at, text, origin FROM feedback WHERE owner = ? AND turn = ? ORDER BY id", (owner, number))
+    return tuple(Feedback(reaction, from_micros(at), text, origin) for reaction, at, text, origin in found)
+
+
+def _ordinal(db: apsw.Connection, conversation: int, started: int, name: str) -> int:
+    found = db.execute(
+        "SELECT count(*) FROM turns WHERE conversation = ? AND (started, name) <= (?, ?)", (conversation, started, name)
+    ).fetchone()
+    return int(found[0])
+
+
+def catalog(db: apsw.Connection, scope: Scope, query: CatalogQuery) -> tuple[CatalogEntry, ...]:
+    """Turns in order of their start, newest first where asked; ordinals count within each conversation."""
+    owner = find_owner(db, scope)
+    if owner is None:
+        return ()
+    conditions, values = ["t.owner = ?", _LIVE], [owner, to_micros(query.now)]
+    if query.conversation is not None:
+        parent = db.execute("SELECT id FROM conversations WHERE owner = ? AND name = ?", (owner, query.conversation)).fetchone()
+        if parent is None:
+            return ()
+        conditions.append("t.conversation = ?")
+        values.append(parent[0])
+    _window(scope, query, conditions, values)
+    backwards = query.newest_first
+    limit, offset = query.limit, 0
+    if query.ordinal is not None:
+        backwards, limit, offset = query.ordinal < 0, 1, abs(query.ordinal) - 1
+    order = "DESC" if backwards else "ASC"
+    found = db.execute(
+        f"""SELECT t.id, t.conversation, c.name, t.name, t.started, t.ended, t.status, t.state, t.agent, t.app
+            FROM turns AS t JOIN conversations AS c ON c.id = t.conversation
+            WHERE {" AND ".join(conditions)}
+            ORDER BY t.started {order}, c.name {order}, t.name {order} LIMIT ? OFFSET ?""",
+        (*values, limit, offset),
+    ).fetchall()
+    return tuple(_entry(db, owner, *turn) for turn in found)
+
+
+def _window(scope: Scope, query: CatalogQuery, conditions: list[str], values: list[Any]) -> None:
+    for condition, moment in (("t.started >= ?", query.since), ("t.started < ?", query.until)):
+        if moment is not None:
+            conditions.append(condition)
+            values.append(to_micros(moment))
+    if scope.app is not None:
+        conditions.append("t.app = ?")
+        values.append(scope.app)
+    if query.after is not None:
+        started, conversation, name = query.after
+        comparison = "<" if query.newest_first else ">"
+        conditions.append(f"(t.started, c.name, t.name) {comparison} (?, ?, ?)")
+        values.extend([to_micros(started), conversation, name])
+
+
+def _entry(
+    db: apsw.Connection, owner: int, number: int, parent: int, conversation: str, name: str,
+    started: int, ended: int, status: Any, state: Any, agent: str | None, app: str | None,
+) -> CatalogEntry:  # fmt: skip
+    ordinal = _ordinal(db, parent, started, name)
+    about = _about(db, owner, number)
+    return CatalogEntry(conversation, name, ordinal, from_micros(started), from_micros(ended), status, state, about, agent, app)
+
+
+def _about(db: apsw.Connection, owner: int, number: int) -> str:
+    """What a turn was about: its summary, else what the user said first, else the answer."""
+    found = db.execute(
+        """SELECT substr(text, 1, ?) FROM rows WHERE owner = ? AND turn = ? AND role IN ('summary', 'user', 'assistant')
+           ORDER BY CASE role WHEN 'summary' THEN 0 WHEN 'user' THEN 1 ELSE 2 END, seq LIMIT 1""",
+        (ABOUT_SIZE, owner, number),
+    ).fetchone()
+    return "" if found is None else str(found[0])
+
+
+def conversations(
+    db: apsw.Connection, scope: Scope, now: datetime, limit: int, after: tuple[datetime, str] | None
+) -> tuple[Conversation, ...]:
+    """Conversations with at least one live turn, the last active first."""
+    owner = find_owner(db, scope)
+    if owner is None:
+        return ()
+    conditions, values = ["c.owner = ?"], list[Any]([owner])
+    if scope.app is not None:
+        conditions.append("c.app = ?")
+        values.append(scope.app)
+    if after is not None:
+        conditions.append("(c.last_activity, c.name) < (?, ?)")
+        values.extend([to_micros(after[0]), after[1]])
+    found = db.execute(
+        f"""SELECT c.name, c.title, c.started, c.last_activity, c.turns, c.app FROM conversations AS c
+            WHERE {" AND ".join(conditions)}
+              AND EXISTS (SELECT 1 FROM turns AS t WHERE t.conversation = c.id AND {_LIVE})
+            ORDER BY c.last_activity DESC, c.name DESC LIMIT ?""",
+        (*values, to_micros(now), limit),
+    )
+    return tuple(
+        Conversation(name, title, from_micros(started), from_micros(last), turns, app)
+        for name, title, started, last, turns, app in found
+    )

@@ -1,0 +1,196 @@
+"""Removing: rows with everything derived from them, and purges with their receipts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+import apsw
+
+from threefold.backends.sqlite.keys import find_owner, marks, scope_text, term_key, term_text, tombstone
+from threefold.errors import Forbidden
+from threefold.model.retention import Gone, Target
+from threefold.model.scope import Scope
+from threefold.ports import Blobs
+from threefold.text.terms import index_terms
+
+_CHUNK = 500
+
+
+def remove_turns(db: apsw.Connection, owner: int, turns: Sequence[int], whole_owner: bool = False) -> Counter[str]:
+    """Remove turns of one owner from every table; returns how many entries went from each store.
+
+    Conversations keep standing, with their count lowered; blobs that nothing refers to any more are marked as doomed.
+    """
+    gone: Counter[str] = Counter()
+    terms: set[str] = set()
+    for chunk in _chunks(turns):
+        gone += _unindex(db, owner, chunk, terms)
+        gone += _doom_files(db, owner, chunk)
+        for table, store in (("rows", "rows"), ("feedback", "feedback")):
+            db.execute(f"DELETE FROM {table} WHERE owner = ? AND turn IN ({marks(len(chunk))})", (owner, *chunk))
+            gone[store] += db.changes()
+        db.execute(
+            f"""UPDATE conversations SET turns = turns - (
+                    SELECT count(*) FROM turns AS t WHERE t.conversation = conversations.id AND t.id IN ({marks(len(chunk))}))
+                WHERE owner = ? AND id IN (
+                    SELECT conversation FROM turns WHERE owner = ? AND id IN ({marks(len(chunk))}))""",
+            (*chunk, owner, owner, *chunk),
+        )
+        db.execute(f"DELETE FROM turns WHERE owner = ? AND id IN ({marks(len(chunk))})", (owner, *chunk))
+        gone["turns"] += db.changes()
+    if whole_owner:
+        db.execute("DELETE FROM vocabulary WHERE owner = ?", (owner,))
+        gone["vocabulary"] += db.changes()
+    else:
+        gone["vocabulary"] += _forget_words(db, owner, terms)
+    db.execute("UPDATE owners SET vectors = vectors + 1 WHERE id = ?", (owner,))
+    return gone
+
+
+def _chunks(turns: Sequence[int]) -> Iterator[Sequence[int]]:
+    for start in range(0, len(turns), _CHUNK):
+        yield turns[start : start + _CHUNK]
+
+
+def _unindex(db: apsw.Connection, owner: int, turns: Sequence[int], terms: set[str]) -> Counter[str]:
+    """Take rows out of the full-text index, the vectors and the queue; the terms they had go into `terms`."""
+    gone: Counter[str] = Counter()
+    rows = db.execute(
+        f"SELECT id, conversation, role, author, text FROM rows WHERE owner = ? AND turn IN ({marks(len(turns))})",
+        (owner, *turns),
+    ).fetchall()
+    for number, conversation, role, author, text in rows:
+        found = index_terms(f"{author}\n{text}" if author else text)
+        terms.update(found)
+        db.execute(
+            "INSERT INTO words (words, rowid, scope, terms) VALUES ('delete', ?, ?, ?)",
+            (number, scope_text(owner, conversation, role), term_text(owner, found)),
+        )
+        gone["full text"] += 1
+        db.execute("DELETE FROM vectors WHERE owner = ? AND row = ?", (owner, number))
+        gone["vectors"] += db.changes()
+        db.execute("DELETE FROM waiting WHERE owner = ? AND row = ?", (owner, number))
+        gone["queue"] += db.changes()
+    return gone
+
+
+def _doom_files(db: apsw.Connection, owner: int, turns: Sequence[int]) -> Counter[str]:
+    held = f"turn IN ({marks(len(turns))})"
+    digests = db.execute(f"SELECT DISTINCT digest FROM files WHERE owner = ? AND {held}", (owner, *turns)).fetchall()
+    db.execute(f"DELETE FROM files WHERE owner = ? AND {held}", (owner, *turns))
+    files = db.changes()
+    for (digest,) in digests:
+        db.execute(
+            """INSERT OR IGNORE INTO doomed (tenant, user, digest)
+               SELECT tenant, user, ?1 FROM owners
+               WHERE id = ?2 AND NOT EXISTS (SELECT 1 FROM files WHERE owner = ?2 AND digest = ?1)""",
+            (digest, owner),
+        )
+    return Counter({"files": files})
+
+
+def _forget_words(db: apsw.Connection, owner: int, terms: Iterable[str]) -> int:
+    """Take words out of the vocabulary that no row of the owner has any more."""
+    gone = 0
+    for term in terms:
+        phrase = '"' + term_key(owner, term).replace('"', '""') + '"'
+        if db.execute("SELECT 1 FROM words WHERE words MATCH ? LIMIT 1", (f"terms : {phrase}",)).fetchone() is None:
+            db.execute("DELETE FROM vocabulary WHERE owner = ? AND term = ?", (owner, term))
+            gone += db.changes()
+    return gone
+
+
+def purge(db: apsw.Connection, scope: Scope, target: Target) -> Counter[str]:
+    """Remove what the target names; leaves tombstones for turns and conversations, none for users and tenants."""
+    if target.tenant:
+        owners = [n for (n,) in db.execute("SELECT id FROM owners WHERE tenant = ?", (scope.tenant,))]
+        return sum((_purge_owner(db, owner) for owner in owners), Counter())
+    owner = find_owner(db, scope)
+    if owner is None:
+        return Counter()
+    if target.conversation is None and scope.app is None:
+        return _purge_owner(db, owner)
+    return _purge_conversations(db, owner, scope, target)
+
+
+def _purge_owner(db: apsw.Connection, owner: int) -> Counter[str]:
+    turns = [n for (n,) in db.execute("SELECT id FROM turns WHERE owner = ?", (owner,))]
+    gone = remove_turns(db, owner, turns, whole_owner=True)
+    for table in ("conversations", "tombstones"):
+        db.execute(f"DELETE FROM {table} WHERE owner = ?", (owner,))
+        gone[table] += db.changes()
+    db.execute("DELETE FROM owners WHERE id = ?", (owner,))
+    gone["owners"] += db.changes()
+    return gone
+
+
+def _purge_conversations(db: apsw.Connection, owner: int, scope: Scope, target: Target) -> Counter[str]:
+    gone: Counter[str] = Counter()
+    condition, values = ("name = ?", [target.conversation]) if target.conversation is not None else ("app = ?", [scope.app])
+    found = db.execute(f"SELECT id, name, app FROM conversations WHERE owner = ? AND {condition}", (owner, *values)).fetchall()
+    for number, name, app in found:
+        if scope.app is not None and app != scope.app:
+            raise Forbidden(f"conversation {name!r} belongs to another app")
+        where, more = ("", ()) if target.turn is None else (" AND name = ?", (target.turn,))
+        turns = [
+            n for (n,) in db.execute(f"SELECT id FROM turns WHERE owner = ? AND conversation = ?{where}", (owner, number, *more))
+        ]
+        if not turns:
+            continue
+        gone += remove_turns(db, owner, turns)
+        bury(db, owner, [tombstone(name, target.turn)], "purged")
+        gone += settle_conversation(db, owner, number)
+    return gone
+
+
+def bury(db: apsw.Connection, owner: int, hashes: Iterable[bytes], why: Gone) -> None:
+    """Remember by hash that something was removed, and why."""
+    db.executemany(
+        "INSERT OR REPLACE INTO tombstones (owner, hash, why) VALUES (?, ?, ?)", [(owner, h, why) for h in hashes]
+    )
+
+
+def settle_conversation(db: apsw.Connection, owner: int, conversation: int) -> Counter[str]:
+    """After turns went: drop the conversation if it is empty, else set its times and title anew."""
+    db.execute("DELETE FROM conversations WHERE owner = ? AND id = ? AND turns = 0", (owner, conversation))
+    if db.changes():
+        return Counter({"conversations": 1})
+    db.execute(
+        """UPDATE conversations SET
+               started = (SELECT min(started) FROM turns WHERE conversation = ?1),
+               last_activity = (SELECT max(ended) FROM turns WHERE conversation = ?1)
+           WHERE owner = ?2 AND id = ?1""",
+        (conversation, owner),
+    )
+    return Counter()
+
+
+def expired_turns(db: apsw.Connection, now: int, limit: int) -> list[tuple[int, int, int, str, str]]:
+    """(owner, turn, conversation, conversation name, turn name) of turns whose time is over."""
+    return db.execute(
+        """SELECT t.owner, t.id, t.conversation, c.name, t.name FROM turns AS t
+           JOIN conversations AS c ON c.id = t.conversation AND c.owner = t.owner
+           WHERE t.expires <= ? ORDER BY t.expires LIMIT ?""",
+        (now, limit),
+    ).fetchall()
+
+
+def expire(db: apsw.Connection, now: int, limit: int) -> int:
+    """Remove turns whose time to live is over, leaving tombstones that say so."""
+    over = expired_turns(db, now, limit)
+    for owner in {row[0] for row in over}:
+        mine = [row for row in over if row[0] == owner]
+        remove_turns(db, owner, [row[1] for row in mine])
+        bury(db, owner, [tombstone(row[3], row[4]) for row in mine], "expired")
+        for conversation in {row[2] for row in mine}:
+            settle_conversation(db, owner, conversation)
+    return len(over)
+
+
+def delete_doomed_blobs(db: apsw.Connection, blobs: Blobs) -> int:
+    """Delete the files of blobs that nothing refers to; under the write lock, so no commit can want them meanwhile."""
+    doomed = db.execute("SELECT tenant, user, digest FROM doomed").fetchall()
+    deleted = sum(blobs.delete(Scope(user, tenant), digest) for tenant, user, digest in doomed)
+    db.execute("DELETE FROM doomed")
+    return deleted

@@ -1,0 +1,193 @@
+"""Candidates: three lists over one owner's rows, in one snapshot."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import apsw
+
+from threefold.backends.sqlite.keys import find_owner, marks, term_key
+from threefold.backends.sqlite.vectors import VectorCache
+from threefold.model.query import Candidate, Candidates, Filter, ListName, Query
+from threefold.model.record import RowKey
+from threefold.model.times import from_micros, to_micros
+from threefold.search.spelling import corrections
+from threefold.text.terms import WILDCARD
+
+Hits = list[tuple[int, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Narrowing:
+    """A filter in the shapes that the statements need.
+
+    `match` narrows the full-text match itself; `sql` with `values` is a condition on `rows AS r` (`turns AS t` where
+    `joins_turns`), empty where every row of the owner may be seen.
+    """
+
+    match: str
+    sql: str
+    values: tuple[object, ...]
+    joins_turns: bool
+
+    @property
+    def table(self) -> str:
+        return "rows AS r JOIN turns AS t ON t.id = r.turn" if self.joins_turns else "rows AS r"
+
+
+def candidates(db: apsw.Connection, query: Query, cache: VectorCache) -> Candidates:
+    """Answer a query inside one read transaction."""
+    owner = find_owner(db, query.scope)
+    empty: Mapping[ListName, tuple[tuple[int, float], ...]] = {name: () for name in query.lists}
+    if owner is None:
+        return Candidates((), empty)
+    narrowing = _narrow(db, owner, query)
+    if narrowing is None:
+        return Candidates((), empty)
+    found: dict[ListName, Hits] = {}
+    if "lexical" in query.lists:
+        found["lexical"] = _lexical(db, owner, query.terms, narrowing, query.depth)
+    corrected: dict[str, tuple[tuple[str, float], ...]] = {}
+    if "trigram" in query.lists:
+        corrected = _corrected(db, owner, query.terms)
+        near = [term for term in query.terms if term not in corrected]
+        near += [variant for variants in corrected.values() for variant, _ in variants]
+        # Without a misspelling this list would be the lexical one again, and count twice.
+        needed = any(corrected.values()) or "lexical" not in query.lists
+        found["trigram"] = _lexical(db, owner, near, narrowing, query.depth) if needed else []
+    warnings: tuple[str, ...] = ()
+    if "semantic" in query.lists:
+        found["semantic"], warnings = _semantic(db, owner, query, narrowing, cache)
+    return _answer(db, owner, found, corrected, warnings)
+
+
+def _narrow(db: apsw.Connection, owner: int, query: Query) -> _Narrowing | None:
+    """The filter as conditions; None where it can match nothing (an unknown conversation)."""
+    where, match, sql, values = query.where, [], [], list[object]()
+    joins_turns = False
+    if where.conversation is not None:
+        found = db.execute("SELECT id FROM conversations WHERE owner = ? AND name = ?", (owner, where.conversation)).fetchone()
+        if found is None:
+            return None
+        match.append(f'scope : "{owner}:c{found[0]}"')
+        sql.append("r.conversation = ?")
+        values.append(found[0])
+    if where.roles is not None:
+        match.append("scope : (" + " OR ".join(f'"{owner}:r{role}"' for role in where.roles) + ")")
+        sql.append(f"r.role IN ({marks(len(where.roles))})")
+        values.extend(where.roles)
+    in_match = len(sql)
+    for condition, value in _row_conditions(db, owner, where):
+        sql.append(condition)
+        values.append(value)
+    for column, name in (("agent", where.agent), ("app", query.scope.app)):
+        if name is not None:
+            sql.append(f"t.{column} = ?")
+            values.append(name)
+            joins_turns = True
+    joined = " AND ".join(["r.owner = ?", *sql]) if len(sql) > in_match or sql else ""
+    return _Narrowing(" AND ".join(match), joined, (owner, *values), joins_turns)
+
+
+def _row_conditions(db: apsw.Connection, owner: int, where: Filter) -> Iterable[tuple[str, object]]:
+    if where.since is not None:
+        yield "r.at >= ?", to_micros(where.since)
+    if where.until is not None:
+        yield "r.at < ?", to_micros(where.until)
+    now = to_micros(where.now)
+    # Expired rows are swept soon after their time, so most of the time there is nothing to leave out.
+    if db.execute("SELECT 1 FROM turns WHERE expires <= ? AND owner = ? LIMIT 1", (now, owner)).fetchone():
+        yield "(r.expires IS NULL OR r.expires > ?)", now
+
+
+def _phrase(owner: int, term: str) -> str:
+    text = term_key(owner, term.removesuffix(WILDCARD)).replace('"', '""')
+    return f'"{text}"*' if term.endswith(WILDCARD) else f'"{text}"'
+
+
+def _lexical(db: apsw.Connection, owner: int, terms: Sequence[str], narrowing: _Narrowing, depth: int) -> Hits:
+    """Rows that have any of the terms, by BM25 (FTS5's, k1 = 1.2, b = 0.75)."""
+    if not terms:
+        return []
+    match = "terms : (" + " OR ".join(_phrase(owner, term) for term in terms) + ")"
+    if narrowing.match:
+        match = f"({match}) AND {narrowing.match}"
+    if narrowing.sql and _beyond_match(narrowing):
+        sql = f"""SELECT words.rowid, -words.rank FROM words JOIN {narrowing.table} ON r.id = words.rowid
+                  WHERE words MATCH ? AND words.rank MATCH 'bm25(0.0, 1.0)' AND {narrowing.sql}
+                  ORDER BY words.rank LIMIT ?"""
+        return db.execute(sql, (match, *narrowing.values, depth)).fetchall()
+    sql = "SELECT rowid, -rank FROM words WHERE words MATCH ? AND rank MATCH 'bm25(0.0, 1.0)' ORDER BY rank LIMIT ?"
+    return db.execute(sql, (match, depth)).fetchall()
+
+
+def _beyond_match(narrowing: _Narrowing) -> bool:
+    """Whether the conditions say more than the match does already."""
+    return narrowing.joins_turns or "r.at" in narrowing.sql or "r.expires" in narrowing.sql
+
+
+def _corrected(db: apsw.Connection, owner: int, terms: Sequence[str]) -> dict[str, tuple[tuple[str, float], ...]]:
+    """For every term that the owner never used, the stored words that are nearly it."""
+    words = [term for term in terms if not term.endswith(WILDCARD)]
+    known = {
+        term
+        for (term,) in db.execute(
+            "SELECT term FROM vocabulary WHERE owner = ? AND term IN (SELECT value FROM json_each(?))",
+            (owner, json.dumps(words)),
+        )
+    }
+    unknown = [word for word in words if word not in known]
+    if not unknown:
+        return {}
+    shortest, longest = min(map(len, unknown)), max(map(len, unknown))
+    vocabulary = [
+        term
+        for (term,) in db.execute(
+            "SELECT term FROM vocabulary WHERE owner = ? AND length(term) BETWEEN ? AND ?",
+            (owner, max(2, shortest - 2), 2 * longest + 2),
+        )
+    ]
+    return {word: corrections(word, vocabulary) for word in unknown}
+
+
+def _semantic(
+    db: apsw.Connection, owner: int, query: Query, narrowing: _Narrowing, cache: VectorCache
+) -> tuple[Hits, tuple[str, ...]]:
+    """Rows by cosine, an exact scan of the owner's vectors."""
+    if query.vector is None:
+        return [], ()
+    stored = dict(db.execute("SELECT key, value FROM meta WHERE key IN ('embedder', 'dimensions')"))
+    if stored and stored.get("embedder") != query.model:
+        return [], (
+            f"semantic search is off: the store was embedded by {stored.get('embedder')!r}, this program uses "
+            f"{query.model!r}; run `threefold reembed`",
+        )
+    allowed = None
+    if narrowing.sql:
+        sql = f"SELECT r.id FROM {narrowing.table} WHERE {narrowing.sql}"
+        allowed = [number for (number,) in db.execute(sql, narrowing.values)]
+    return cache.nearest(db, owner, query.vector, query.depth, allowed), ()
+
+
+def _answer(
+    db: apsw.Connection,
+    owner: int,
+    found: Mapping[ListName, Hits],
+    corrected: Mapping[str, tuple[tuple[str, float], ...]],
+    warnings: tuple[str, ...],
+) -> Candidates:
+    numbers = {number for hits in found.values() for number, _ in hits}
+    index: dict[int, int] = {}
+    rows = []
+    for number, conversation, turn, seq, role, at, position, words in db.execute(
+        """SELECT r.id, c.name, t.name, r.seq, r.role, r.at, r.position, r.word_count
+           FROM json_each(?) AS wanted JOIN rows AS r ON r.id = wanted.value AND r.owner = ?
+           JOIN turns AS t ON t.id = r.turn JOIN conversations AS c ON c.id = r.conversation""",
+        (json.dumps(sorted(numbers)), owner),
+    ):
+        index[number] = len(rows)
+        rows.append(Candidate(RowKey(conversation, turn, seq), role, from_micros(at), position, words))
+    lists = {name: tuple((index[n], score) for n, score in hits if n in index) for name, hits in found.items()}
+    return Candidates(tuple(rows), lists, {w: v for w, v in corrected.items() if v}, warnings)

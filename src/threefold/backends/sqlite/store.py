@@ -1,0 +1,159 @@
+"""The SQLite back end: one file beside a folder of blobs. Wiring of the rooms beside it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import apsw
+
+from threefold.backends.sqlite import commits, reads, removal, schema, search, upkeep
+from threefold.backends.sqlite.connection import Readers
+from threefold.backends.sqlite.vectors import VectorCache
+from threefold.backends.sqlite.writer import Writer
+from threefold.errors import Unavailable
+from threefold.model.commit import Commit, Outcome
+from threefold.model.query import Candidates, Query
+from threefold.model.record import CatalogEntry, Conversation, RowKey, StoredRow, StoredTurn
+from threefold.model.retention import Gone, Receipt, Target
+from threefold.model.scope import Scope
+from threefold.model.times import to_micros
+from threefold.ports import Blobs, CatalogQuery, PendingRow, StoreState
+
+if TYPE_CHECKING:
+    import numpy as np
+
+FILE_NAME = "record.db"
+_CHECKPOINT_TRIES, _CHECKPOINT_PAUSE = 50, 0.1
+
+
+class SqliteStore:
+    """`Store` and `Upkeep` over one SQLite file in write-ahead mode. Safe from many threads and processes.
+
+    With `durable` (the default) an acknowledged commit also survives the loss of power; without, that of the process.
+
+    Raises:
+        Unavailable: the folder cannot be used. Conflict: a newer program wrote the file.
+    """
+
+    def __init__(self, folder: Path, blobs: Blobs, durable: bool = True) -> None:
+        self.path = folder / FILE_NAME
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise Unavailable(f"store {folder} cannot be made: {error.strerror}; give a folder you may write to") from None
+        self._blobs = blobs
+        self._writer = Writer(self.path, durable)
+        self._readers = Readers(self.path)
+        self._vectors = VectorCache()
+        try:
+            self._writer.run(lambda db: schema.migrate(db, self.path))
+        except BaseException:
+            self.close()
+            raise
+
+    def commit(self, commit: Commit) -> tuple[Outcome, ...]:
+        """See `Store.commit`."""
+        return self._writer.run(lambda db: commits.apply(db, commit, self._blobs))
+
+    def candidates(self, query: Query) -> Candidates:
+        """See `Store.candidates`."""
+        with self._readers.snapshot() as db:
+            return search.candidates(db, query, self._vectors)
+
+    def rows(self, scope: Scope, keys: Sequence[RowKey], now: datetime, around: int = 0) -> tuple[StoredRow, ...]:
+        """See `Store.rows`."""
+        with self._readers.snapshot() as db:
+            return reads.rows(db, scope, keys, now, around)
+
+    def turn(self, scope: Scope, conversation: str, turn: str, now: datetime) -> StoredTurn | Gone | None:
+        """See `Store.turn`."""
+        with self._readers.snapshot() as db:
+            return reads.turn(db, scope, conversation, turn, now)
+
+    def catalog(self, scope: Scope, query: CatalogQuery) -> tuple[CatalogEntry, ...]:
+        """See `Store.catalog`."""
+        with self._readers.snapshot() as db:
+            return reads.catalog(db, scope, query)
+
+    def conversations(
+        self, scope: Scope, now: datetime, limit: int, after: tuple[datetime, str] | None = None
+    ) -> tuple[Conversation, ...]:
+        """See `Store.conversations`."""
+        with self._readers.snapshot() as db:
+            return reads.conversations(db, scope, now, limit, after)
+
+    def purge(self, scope: Scope, target: Target, now: datetime) -> Receipt:
+        """See `Store.purge`. Also empties the write-ahead log, where the removed words may still stand."""
+        gone = self._writer.run(lambda db: removal.purge(db, scope, target))
+        gone["blobs"] = self._writer.run(lambda db: removal.delete_doomed_blobs(db, self._blobs))
+        self._vectors.clear()
+        leftovers = () if self._empty_log() else ("the write-ahead log is being read by another process",)
+        return Receipt(target.kind, {"log emptied": int(not leftovers), **gone}, leftovers)
+
+    def _empty_log(self) -> bool:
+        """Fold the log into the file and cut it to nothing; False where a reader kept it busy."""
+        for _ in range(_CHECKPOINT_TRIES):
+            if self._writer.outside(_truncating_checkpoint):
+                return True
+            time.sleep(_CHECKPOINT_PAUSE)
+        return False
+
+    def claim(self, limit: int, now: datetime, lease_seconds: float) -> tuple[PendingRow, ...]:
+        """See `Upkeep.claim`."""
+        with self._readers.snapshot() as db:
+            waiting = db.execute("SELECT 1 FROM waiting WHERE due <= ? LIMIT 1", (to_micros(now),)).fetchone()
+        return self._writer.run(lambda db: upkeep.claim(db, limit, now, lease_seconds)) if waiting else ()
+
+    def put_vectors(self, model: str, done: Sequence[tuple[PendingRow, np.ndarray]]) -> int:
+        """See `Upkeep.put_vectors`."""
+        return self._writer.run(lambda db: upkeep.put_vectors(db, model, done))
+
+    def embedding_failed(self, rows: Sequence[PendingRow], why: str, retry_at: datetime) -> None:
+        """See `Upkeep.embedding_failed`."""
+        self._writer.run(lambda db: upkeep.embedding_failed(db, rows, why, retry_at))
+
+    def reset_vectors(self) -> int:
+        """See `Upkeep.reset_vectors`."""
+        return self._writer.run(upkeep.reset_vectors)
+
+    def expire(self, now: datetime, limit: int = 1000) -> int:
+        """See `Upkeep.expire`."""
+        with self._readers.snapshot() as db:
+            due = removal.expired_turns(db, to_micros(now), 1) or db.execute("SELECT 1 FROM doomed LIMIT 1").fetchone()
+        if not due:
+            return 0
+        gone = self._writer.run(lambda db: removal.expire(db, to_micros(now), limit))
+        self._writer.run(lambda db: removal.delete_doomed_blobs(db, self._blobs))
+        self._vectors.clear()
+        self._writer.outside(_truncating_checkpoint)
+        return gone
+
+    def scopes(self) -> Iterator[Scope]:
+        """See `Upkeep.scopes`."""
+        with self._readers.snapshot() as db:
+            found = db.execute("SELECT tenant, user FROM owners ORDER BY id").fetchall()
+        return iter([Scope(user, tenant) for tenant, user in found])
+
+    def state(self, now: datetime, check: bool = False) -> StoreState:
+        """See `Upkeep.state`."""
+        with self._readers.snapshot() as db:
+            return upkeep.state(db, now, check)
+
+    def reindex(self) -> int:
+        """See `Upkeep.reindex`."""
+        return self._writer.run(upkeep.reindex)
+
+    def close(self) -> None:
+        """See `Upkeep.close`."""
+        self._readers.close()
+        self._writer.close()
+        self._vectors.clear()
+
+
+def _truncating_checkpoint(db: apsw.Connection) -> bool:
+    busy, _, _ = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    return not busy

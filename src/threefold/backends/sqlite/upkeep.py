@@ -1,0 +1,161 @@
+"""The operator's side: the queue of rows that wait for vectors, rebuilding, looking for damage."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+import apsw
+
+from threefold.backends.sqlite.commits import index_row
+from threefold.backends.sqlite.keys import find_owner
+from threefold.errors import Conflict
+from threefold.model.record import Row, RowKey
+from threefold.model.scope import Scope
+from threefold.model.times import from_micros, to_micros
+from threefold.ports import PendingRow, StoreState
+from threefold.text.terms import ANALYZER, index_terms
+
+if TYPE_CHECKING:
+    import numpy as np
+
+_COUNTED = ("owners", "conversations", "turns", "rows", "files", "feedback", "vocabulary", "vectors")
+
+
+def claim(db: apsw.Connection, limit: int, now: datetime, lease_seconds: float) -> tuple[PendingRow, ...]:
+    """Take the next rows that are due; until the lease ends no other worker sees them."""
+    until = to_micros(now + timedelta(seconds=lease_seconds))
+    numbers = [n for (n,) in db.execute("SELECT row FROM waiting WHERE due <= ? ORDER BY due, row LIMIT ?", (to_micros(now), limit))]
+    claimed = []
+    for number in numbers:
+        db.execute("UPDATE waiting SET due = ? WHERE row = ?", (until, number))
+        tenant, user, conversation, turn, seq, author, text, attempts = db.execute(
+            """SELECT o.tenant, o.user, c.name, t.name, r.seq, r.author, r.text, w.attempts
+               FROM waiting AS w JOIN rows AS r ON r.id = w.row AND r.owner = w.owner
+               JOIN owners AS o ON o.id = r.owner JOIN turns AS t ON t.id = r.turn
+               JOIN conversations AS c ON c.id = r.conversation WHERE w.row = ?""",
+            (number,),
+        ).fetchone()
+        spoken = f"{author}: {text}" if author else text
+        claimed.append(PendingRow(Scope(user, tenant), RowKey(conversation, turn, seq), spoken, attempts))
+    return tuple(claimed)
+
+
+def _number(db: apsw.Connection, row: PendingRow) -> tuple[int, int] | None:
+    """(owner, row) of a row that still waits."""
+    owner = find_owner(db, row.scope)
+    found = db.execute(
+        """SELECT r.id FROM conversations AS c JOIN turns AS t ON t.conversation = c.id AND t.name = ?
+           JOIN rows AS r ON r.turn = t.id AND r.seq = ? JOIN waiting AS w ON w.row = r.id
+           WHERE c.owner = ? AND c.name = ?""",
+        (row.key.turn, row.key.seq, owner, row.key.conversation),
+    ).fetchone()
+    return None if owner is None or found is None else (owner, int(found[0]))
+
+
+def put_vectors(db: apsw.Connection, model: str, done: Sequence[tuple[PendingRow, np.ndarray]]) -> int:
+    """Store vectors as float16 and take their rows from the queue; rows that are gone meanwhile are left out."""
+    if not done:
+        return 0
+    dimensions = int(done[0][1].shape[0])
+    stored = dict(db.execute("SELECT key, value FROM meta WHERE key IN ('embedder', 'dimensions')"))
+    if not stored:
+        db.execute("INSERT INTO meta (key, value) VALUES ('embedder', ?), ('dimensions', ?)", (model, dimensions))
+    elif stored != {"embedder": model, "dimensions": dimensions}:
+        raise Conflict(
+            f"the store holds vectors of {stored['embedder']!r} ({stored['dimensions']} dimensions), not of {model!r} "
+            f"({dimensions}); run `threefold reembed` to change the model"
+        )
+    owners, count = set(), 0
+    for row, vector in done:
+        found = _number(db, row)
+        if found is None:
+            continue
+        owner, number = found
+        owners.add(owner)
+        db.execute(
+            "INSERT OR REPLACE INTO vectors (owner, row, embedding) VALUES (?, ?, ?)",
+            (owner, number, vector.astype("<f2").tobytes()),
+        )
+        db.execute("DELETE FROM waiting WHERE owner = ? AND row = ?", (owner, number))
+        count += 1
+    db.executemany("UPDATE owners SET vectors = vectors + 1 WHERE id = ?", [(owner,) for owner in owners])
+    return count
+
+
+def embedding_failed(db: apsw.Connection, rows: Sequence[PendingRow], why: str, retry_at: datetime) -> None:
+    """Note why, and when to try again."""
+    for row in rows:
+        found = _number(db, row)
+        if found is not None:
+            db.execute(
+                "UPDATE waiting SET attempts = attempts + 1, error = ?, due = ? WHERE owner = ? AND row = ?",
+                (why[:500], to_micros(retry_at), *found),
+            )
+
+
+def reset_vectors(db: apsw.Connection) -> int:
+    """Drop every vector and queue every row."""
+    db.execute("DELETE FROM vectors")
+    db.execute("DELETE FROM waiting")
+    db.execute("DELETE FROM meta WHERE key IN ('embedder', 'dimensions')")
+    db.execute("INSERT INTO waiting (row, owner) SELECT id, owner FROM rows")
+    waiting = db.changes()
+    db.execute("UPDATE owners SET vectors = vectors + 1")
+    return waiting
+
+
+def reindex(db: apsw.Connection) -> int:
+    """Build full text and vocabulary anew from the rows; rows without a vector are queued for one."""
+    db.execute("INSERT INTO words (words) VALUES ('delete-all')")
+    db.execute("DELETE FROM vocabulary")
+    db.execute("DELETE FROM waiting")
+    count = 0
+    for number, owner, conversation, seq, role, event, path, text, at, author in db.execute(
+        "SELECT id, owner, conversation, seq, role, event_type, path, text, at, author FROM rows"
+    ):
+        terms = index_terms(f"{author}\n{text}" if author else text)
+        index_row(db, owner, number, conversation, Row(seq, role, event, path, text, from_micros(at), None, author, terms))
+        count += 1
+    embedded = "SELECT row FROM vectors WHERE vectors.owner = waiting.owner AND vectors.row = waiting.row"
+    db.execute(f"DELETE FROM waiting WHERE EXISTS ({embedded})")
+    db.execute("INSERT OR REPLACE INTO meta (key, value) VALUES ('analyzer', ?)", (ANALYZER,))
+    return count
+
+
+def state(db: apsw.Connection, now: datetime, check: bool) -> StoreState:
+    """Counts, the embedder, the queue, and what is wrong."""
+    counts = {table: int(db.execute(f"SELECT count(*) FROM {table}").fetchone()[0]) for table in _COUNTED}
+    meta = dict(db.execute("SELECT key, value FROM meta"))
+    pending, failed = db.execute("SELECT count(*), count(error) FROM waiting").fetchone()
+    last = db.execute("SELECT error FROM waiting WHERE error IS NOT NULL ORDER BY due DESC LIMIT 1").fetchone()
+    return StoreState(
+        counts=counts,
+        embedder=meta.get("embedder"),
+        dimensions=meta.get("dimensions"),
+        pending=pending,
+        failed=failed,
+        last_failure=None if last is None else last[0],
+        problems=tuple(_problems(db, now, counts, meta, check)),
+    )
+
+
+def _problems(
+    db: apsw.Connection, now: datetime, counts: dict[str, int], meta: dict[str, object], check: bool
+) -> list[str]:
+    found = []
+    if meta.get("analyzer") != ANALYZER:
+        found.append(f"the index was made by analyzer {meta.get('analyzer')}, this program has {ANALYZER}: run `threefold doctor --repair`")
+    indexed = db.execute("SELECT count(*) FROM words_docsize").fetchone()[0]
+    if indexed != counts["rows"]:
+        found.append(f"{counts['rows']} rows but {indexed} in the full-text index: run `threefold doctor --repair`")
+    overdue = db.execute("SELECT count(*) FROM turns WHERE expires <= ?", (to_micros(now),)).fetchone()[0]
+    if overdue:
+        found.append(f"{overdue} turns are past their time to live and wait for the next sweep")
+    doomed = db.execute("SELECT count(*) FROM doomed").fetchone()[0]
+    if doomed:
+        found.append(f"{doomed} blobs of removed turns wait for deletion")
+    if check:
+        found += [f"database: {line}" for (line,) in db.execute("PRAGMA integrity_check(20)") if line != "ok"]
+    return found

@@ -1,0 +1,121 @@
+"""Group commit: callers that write at the same time share one transaction and one sync of the disk."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from typing import Generic, TypeVar, cast
+
+import apsw
+
+from threefold.backends.sqlite.connection import connect, driver_errors
+from threefold.errors import ThreefoldError, Unavailable
+
+T = TypeVar("T")
+MAX_GROUP = 128
+
+
+class _Ticket(Generic[T]):
+    """One caller's work and, once `done`, its result or error."""
+
+    __slots__ = ("done", "error", "job", "result")
+
+    def __init__(self, job: Callable[[apsw.Connection], T]) -> None:
+        self.job, self.done = job, False
+        self.result: T | None = None
+        self.error: ThreefoldError | None = None
+
+
+class Writer:
+    """The one writing connection of this process.
+
+    Whoever gets the lock leads: it takes everything that waits, runs each job in a savepoint of one
+    `BEGIN IMMEDIATE` transaction and commits once. The others find their result when they get the lock. A job that
+    raises a Threefold error is undone alone.
+    """
+
+    def __init__(self, path: Path, durable: bool) -> None:
+        self._path, self._pid = path, os.getpid()
+        self._lock = threading.Lock()
+        self._waiting: deque[_Ticket[object]] = deque()
+        with driver_errors(path):
+            self._db: apsw.Connection | None = connect(path, durable)
+
+    def run(self, job: Callable[[apsw.Connection], T]) -> T:
+        """Run `job` in a transaction; it returned means committed and durable.
+
+        Raises:
+            whatever the job raises, or Unavailable where the store is closed, busy or full; then nothing is left of it.
+        """
+        if os.getpid() != self._pid:
+            raise Unavailable(f"store {self._path} was opened before a fork; open it again in the child process")
+        ticket = _Ticket(job)
+        self._waiting.append(cast("_Ticket[object]", ticket))
+        with self._lock:
+            while not ticket.done:
+                self._lead(ticket)
+        if ticket.error is not None:
+            raise ticket.error
+        return cast(T, ticket.result)
+
+    def _lead(self, own: object) -> None:
+        group = [self._waiting.popleft() for _ in range(min(len(self._waiting), MAX_GROUP))]
+        try:
+            with driver_errors(self._path):
+                self._transaction(group)
+        except ThreefoldError as error:
+            for ticket in group:
+                ticket.error = error
+        except BaseException:
+            # A defect or an interrupt in the leader: nothing was committed, so the others are simply tried again.
+            self._waiting.extendleft(reversed([t for t in group if t is not own]))
+            raise
+        for ticket in group:
+            ticket.done = True
+
+    def _transaction(self, group: list[_Ticket[object]]) -> None:
+        db = self._connection()
+        with _rollback_on_error(db):
+            db.execute("BEGIN IMMEDIATE")
+            for ticket in group:
+                db.execute("SAVEPOINT job")
+                try:
+                    with driver_errors(self._path):
+                        ticket.result = ticket.job(db)
+                except ThreefoldError as error:
+                    ticket.error = error
+                    db.execute("ROLLBACK TO job")
+                db.execute("RELEASE job")
+            db.execute("COMMIT")
+
+    def outside(self, job: Callable[[apsw.Connection], T]) -> T:
+        """Run `job` on the writing connection without a transaction: checkpoints and the like."""
+        with self._lock, driver_errors(self._path):
+            return job(self._connection())
+
+    def _connection(self) -> apsw.Connection:
+        if self._db is None:
+            raise Unavailable(f"store {self._path} is closed; open it again")
+        return self._db
+
+    def close(self) -> None:
+        """Wait for the running group, then close; the log is folded into the file where no one else reads."""
+        with self._lock:
+            db, self._db = self._db, None
+        if db is not None and os.getpid() == self._pid:
+            db.close()
+
+
+class _rollback_on_error:  # noqa: N801 - reads as a statement
+    def __init__(self, db: apsw.Connection) -> None:
+        self._db = db
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None and self._db.in_transaction:
+            self._db.execute("ROLLBACK")

@@ -1,0 +1,166 @@
+"""The bundled embedder: a static table of English wordpieces, numpy alone, nothing to download.
+
+A text's vector is the weighted sum of its pieces' rows (``static/model.json`` says how they were made,
+``scripts/make_static_table.py`` makes them). Rows are kept as int8 with one float16 factor each, so a sum is
+exact in float64, whatever the order or the machine: a text embedded alone or in a batch gives the same bits.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    import numpy as np
+    import numpy.typing as npt
+
+FOLDER: Final = Path(__file__).with_name("static")
+"""Where the table lies: ``model.json``, ``vocabulary.txt``, ``rows.npy``, ``factors.npy``, ``NOTICE``."""
+
+MAX_WORD_CHARACTERS: Final = 100
+"""A longer word is unknown as a whole (BERT's own limit): base64 and hashes carry no meaning."""
+
+_CACHED_WORDS: Final = 50_000
+_SLICE_CHARACTERS: Final = 65_536
+_DROPPED: Final = frozenset({"Mn", "Cf"})  # accents; invisible format characters such as the soft hyphen
+# Ideographs are words of their own; kana, hangul, Thai and the rest are not (as in BERT).
+_CJK: Final = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002fa1f"
+_WORD: Final = re.compile(rf"[{_CJK}]|[^\W_{_CJK}]+|[^\w\s]|_")
+
+
+def fold(text: str) -> str:
+    """Lower-case ``text``, strip its accents and undo compatibility forms such as full-width letters."""
+    if text.isascii():
+        return text.lower()
+    decomposed = unicodedata.normalize("NFKD", text)
+    return "".join(c for c in decomposed if unicodedata.category(c) not in _DROPPED).lower()
+
+
+def slices(text: str, size: int = _SLICE_CHARACTERS) -> Iterator[str]:
+    """Cut ``text`` into parts of at most ``size`` characters, at a space where there is one; nothing is lost."""
+    start = 0
+    while len(text) - start > size:
+        end = text.rfind(" ", start + 1, start + size) + 1 or start + size
+        yield text[start:end]
+        start = end
+    yield text[start:]
+
+
+class Wordpiece:
+    """Cuts words into the rows of a vocabulary, by the rules of BERT's uncased tokenizer.
+
+    Every punctuation mark and every CJK ideograph is a word of its own; each word is cut greedily into the
+    longest pieces known (Devlin et al. 2018, https://arxiv.org/abs/1810.04805). Unknown words give nothing.
+    The pieces of recent words are kept in a bounded cache, since chat repeats its words.
+    """
+
+    def __init__(self, rows: Mapping[str, int]) -> None:
+        """Index by ``rows``: piece (one that continues a word starts with ``##``) → row number."""
+        self._rows = rows
+        self._cache: dict[str, tuple[int, ...]] = {}
+
+    def encode(self, text: str) -> list[int]:
+        """Return the row numbers of ``text`` in order; an empty list if nothing in it is known."""
+        cache = self._cache
+        found: list[int] = []
+        for word in _WORD.findall(fold(text)):
+            pieces = cache.get(word)
+            found.extend(self._remember(word) if pieces is None else pieces)
+        return found
+
+    def _remember(self, word: str) -> tuple[int, ...]:
+        if len(self._cache) >= _CACHED_WORDS:
+            self._cache.clear()
+        pieces = self._cache[word] = self._split(word)
+        return pieces
+
+    def _split(self, word: str) -> tuple[int, ...]:
+        """Greedy longest match first; a word with an unknown rest is unknown as a whole."""
+        if len(word) > MAX_WORD_CHARACTERS:
+            return ()
+        pieces: list[int] = []
+        start = 0
+        while start < len(word):
+            mark = "##" if start else ""
+            for end in range(len(word), start, -1):
+                row = self._rows.get(mark + word[start:end])
+                if row is not None:
+                    pieces.append(row)
+                    start = end
+                    break
+            else:
+                return ()
+        return tuple(pieces)
+
+
+class _Table(NamedTuple):
+    """A loaded model: rows int8 [pieces, dimensions] (mapped, not read), factors float64 [pieces]."""
+
+    pieces: Wordpiece
+    rows: npt.NDArray[np.int8]
+    factors: npt.NDArray[np.float64]
+
+
+class StaticEmbedder:
+    """Embeds text with the bundled table; made in no time, loaded (a few milliseconds) at first use.
+
+    Attributes:
+        name: model and version, to be stored next to the vectors it made.
+        dimensions: length of each vector.
+        ready: always true, there is nothing to wait for.
+    """
+
+    ready: bool = True
+
+    def __init__(self, folder: Path = FOLDER) -> None:
+        """Read the description in ``folder``; raises ``OSError`` or ``ValueError`` if it is not a model's."""
+        described = json.loads((folder / "model.json").read_text("utf-8"))
+        self.name: str = described["name"]
+        self.dimensions: int = described["dimensions"]
+        self._folder = folder
+
+    def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        """Return float32 [len(texts), dimensions], row i for text i, each of length 1.
+
+        All of a text counts, however long; one without a known word gives a row of zeros. Deterministic, and
+        independent of what else is embedded in the same call.
+        """
+        import numpy as np
+
+        vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
+        for vector, text in zip(vectors, texts, strict=True):
+            total = self._sum(text)
+            length = float(np.sqrt(np.add.reduce(total * total)))
+            if length > 0.0:
+                vector[:] = total / length
+        return vectors
+
+    def _sum(self, text: str) -> npt.NDArray[np.float64]:
+        """Weighted sum [dimensions] of the rows of ``text``, exact: integers times powers of two below 2^53."""
+        import numpy as np
+
+        table = self._table
+        total = np.zeros(self.dimensions)
+        for part in slices(text):
+            found = table.pieces.encode(part)
+            for start in range(0, len(found), 4096):
+                block = found[start : start + 4096]
+                total += table.factors[block] @ table.rows[block].astype(np.float64)
+        return total
+
+    @cached_property
+    def _table(self) -> _Table:
+        import numpy as np
+
+        pieces = (self._folder / "vocabulary.txt").read_text("utf-8").split("\n")
+        rows = np.load(self._folder / "rows.npy", mmap_mode="r")
+        factors = np.load(self._folder / "factors.npy").astype(np.float64)
+        if not len(pieces) == len(rows) == len(factors) or rows.shape[1] != self.dimensions:
+            raise ValueError(f"the files of {self.name} do not belong together")
+        return _Table(Wordpiece(dict(zip(pieces, range(len(pieces)), strict=True))), rows, factors)

@@ -1,0 +1,42 @@
+"""The error tree. Every error a caller can meet is a `ThreefoldError`; driver errors never leak.
+
+A message says what was wrong with which argument and how to mend it.
+"""
+
+from __future__ import annotations
+
+
+class ThreefoldError(Exception):
+    """Base of every error that Threefold raises on purpose."""
+
+
+class InvalidInput(ThreefoldError, ValueError):
+    """An argument is malformed; the message names it and the mend."""
+
+
+class NotFound(ThreefoldError, LookupError):
+    """No such object for this caller."""
+
+
+class Expired(NotFound):
+    """The object's time to live has run out. Told only to its owner."""
+
+
+class Purged(NotFound):
+    """The object was removed on purpose. Told only to its owner."""
+
+
+class Forbidden(ThreefoldError):
+    """The object exists and belongs to the caller's user, but this handle may not see it."""
+
+
+class Conflict(ThreefoldError):
+    """The write contradicts what is stored already; nothing was changed."""
+
+
+class Unavailable(ThreefoldError):
+    """A store, file system or model could not be reached or is busy; trying again may help."""
+
+
+class IntegrityError(ThreefoldError):
+    """Stored bytes are not what was recorded (hash or structure does not match)."""

@@ -1,0 +1,70 @@
+"""The background thread of a process: embeds what was recorded and sweeps what expired."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from datetime import datetime
+
+from threefold.errors import ThreefoldError
+from threefold.jobs.embed import embed_some
+from threefold.ports import Embedder, Upkeep
+
+SWEEP_SECONDS = 600.0
+IDLE_SECONDS = 5.0
+
+log = logging.getLogger("threefold")
+
+
+class Worker:
+    """One thread, started with the first `wake`, ended by `stop`. Several processes may each have one."""
+
+    def __init__(self, upkeep: Upkeep, embedder: Embedder | None, clock: Callable[[], datetime]) -> None:
+        self._upkeep, self._embedder, self._clock = upkeep, embedder, clock
+        self._work = threading.Event()
+        self._stopping = threading.Event()
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._swept = float("-inf")
+
+    def wake(self) -> None:
+        """There is something to do; returns at once."""
+        with self._lock:
+            if self._thread is None and not self._stopping.is_set():
+                self._thread = threading.Thread(target=self._run, name="threefold-worker", daemon=True)
+                self._thread.start()
+        self._work.set()
+
+    def stop(self) -> None:
+        """End after the batch at hand; what is left waits in the store."""
+        self._stopping.set()
+        self._work.set()
+        with self._lock:
+            thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join()
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            self._work.wait(IDLE_SECONDS)
+            self._work.clear()
+            try:
+                self._sweep()
+                self._embed()
+            except ThreefoldError as error:
+                # Noted in the store by the job; the rows wait there, and `doctor` shows why.
+                log.warning("background work: %s", error)
+                self._stopping.wait(IDLE_SECONDS)
+
+    def _sweep(self) -> None:
+        if time.monotonic() - self._swept >= SWEEP_SECONDS:
+            self._swept = time.monotonic()
+            while not self._stopping.is_set() and self._upkeep.expire(self._clock()):
+                pass
+
+    def _embed(self) -> None:
+        while self._embedder is not None and not self._stopping.is_set():
+            if embed_some(self._upkeep, self._embedder, self._clock) is None:
+                return

@@ -1,0 +1,1 @@
+"""Frozen values without input or output: what every other room speaks about."""

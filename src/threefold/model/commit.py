@@ -1,0 +1,79 @@
+"""What is written: one commit, one transaction. And the rule for recording a turn twice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from threefold.errors import Conflict
+from threefold.model.record import Feedback, TurnRecord
+from threefold.model.scope import Scope
+from threefold.model.turn import State
+
+Outcome = Literal["created", "replaced", "unchanged"]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordTurn:
+    """Record a turn, or a fuller edition of it."""
+
+    record: TurnRecord
+
+
+@dataclass(frozen=True, slots=True)
+class PutFeedback:
+    """Put a reaction on a turn. A person's replaces the person's earlier one; None takes it back."""
+
+    conversation: str
+    turn: str
+    feedback: Feedback | None
+
+
+Write = RecordTurn | PutFeedback
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """Writes of one scope that happen together or not at all."""
+
+    scope: Scope
+    writes: tuple[Write, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What is known of a turn that is already stored, enough to decide about a second recording."""
+
+    state: State
+    digest: str
+    head: str
+    ended: datetime
+
+
+def supersede(stored: Recorded | None, new: TurnRecord) -> Outcome:
+    """Decide what recording `new` does where `stored` is there already.
+
+    The recording state only rises (minimal < rich). The same content changes nothing. Other content under the same
+    turn id is accepted as a fuller edition where the submissions begin alike and it ended later, as when a session
+    file is imported again after it has grown.
+
+    Raises:
+        Conflict: where `new` is another turn under an id that is taken.
+    """
+    if stored is None:
+        return "created"
+    if stored.digest == new.digest:
+        return "unchanged"
+    if stored.state == "rich" and new.state == "minimal":
+        return "unchanged"
+    if stored.state == "minimal" and new.state == "rich":
+        return "replaced"
+    if new.head.startswith(stored.head):
+        return "replaced" if new.log.ended > stored.ended else "unchanged"
+    if stored.head.startswith(new.head) and new.log.ended <= stored.ended:
+        return "unchanged"
+    raise Conflict(
+        f"turn {new.turn!r} of conversation {new.conversation!r} is recorded with other submissions; "
+        "a record is never edited, use a new turn id"
+    )

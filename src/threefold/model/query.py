@@ -1,0 +1,74 @@
+"""What is asked of a store, and the candidates it answers with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Literal
+
+from threefold.model.record import RowKey
+from threefold.model.scope import Scope
+
+if TYPE_CHECKING:
+    import numpy as np
+
+ListName = Literal["lexical", "trigram", "semantic"]
+LISTS: tuple[ListName, ...] = ("lexical", "trigram", "semantic")
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Narrows a read inside its scope; every part is ANDed with the scope and with the others.
+
+    `since` is inclusive, `until` exclusive. `now` decides what has expired.
+    """
+
+    now: datetime
+    roles: tuple[str, ...] | None = None
+    conversation: str | None = None
+    agent: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One question: up to three candidate lists of `depth` rows each, in one call.
+
+    `terms` are the analysed words of the question without stop words; a term that ends in `*` stands for every term
+    that begins so. `vector` is float32 of shape (dimensions,), made by the embedder `model`, or None.
+    """
+
+    scope: Scope
+    where: Filter
+    terms: tuple[str, ...]
+    lists: tuple[ListName, ...] = LISTS
+    vector: np.ndarray | None = None
+    model: str | None = None
+    depth: int = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A row that some list proposed, with what ranking needs: its place, moment and length in words."""
+
+    key: RowKey
+    role: str
+    at: datetime
+    position: int
+    words: int
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """The answer to a `Query`: rows, and for each list (index into `rows`, score) best first.
+
+    `corrections` maps a word of the question that is not in the owner's vocabulary to the stored words that stood in
+    for it, with their similarity from 0 to 1. `warnings` say in a sentence what could not be done.
+    """
+
+    rows: tuple[Candidate, ...]
+    lists: Mapping[ListName, tuple[tuple[int, float], ...]]
+    corrections: Mapping[str, tuple[tuple[str, float], ...]] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()

@@ -1,0 +1,205 @@
+"""The few protocols that a contributor implements. Contract suites for them are in `threefold.testing`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from threefold.model.commit import Commit, Outcome
+from threefold.model.query import Candidates, Query
+from threefold.model.record import CatalogEntry, Conversation, RowKey, StoredRow, StoredTurn
+from threefold.model.retention import Gone, Receipt, Target
+from threefold.model.scope import Scope
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogQuery:
+    """Which turns to list: of one conversation or all, in a window, from an ordinal or after a cursor.
+
+    `ordinal` counts the turns of the conversation by start time, 1 = first, -1 = last, and needs a conversation.
+    `after` is the cursor of the last page: (started, conversation, turn). `until` is exclusive.
+    """
+
+    now: datetime
+    conversation: str | None = None
+    ordinal: int | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    newest_first: bool = False
+    limit: int = 20
+    after: tuple[datetime, str, str] | None = None
+
+
+class Store(Protocol):
+    """Where records are kept. Every method works inside the scope it is given and never outside it.
+
+    Implementations map every driver error to `threefold.errors`, may be called from any thread, and promise: a commit
+    that returned survives the death of the process and of the machine; a commit that raised left nothing.
+    """
+
+    def commit(self, commit: Commit) -> tuple[Outcome, ...]:
+        """Apply all writes in one transaction; one outcome for each.
+
+        Raises:
+            Conflict: a write contradicts what is stored. NotFound: feedback on a turn that is not there.
+            Forbidden: the conversation belongs to another app of the user. Unavailable: the store is busy or full.
+        """
+        ...
+
+    def candidates(self, query: Query) -> Candidates:
+        """Up to three candidate lists over the scope's rows that pass the filter."""
+        ...
+
+    def rows(self, scope: Scope, keys: Sequence[RowKey], now: datetime, around: int = 0) -> tuple[StoredRow, ...]:
+        """All unexpired rows of the turns that `keys` name and of the `around` turns before and after each.
+
+        In order of conversation and position; unknown keys are left out.
+        """
+        ...
+
+    def turn(self, scope: Scope, conversation: str, turn: str, now: datetime) -> StoredTurn | Gone | None:
+        """A turn whole; or why it is gone, told to the owner only; or None where there never was one.
+
+        Raises:
+            Forbidden: it belongs to another app of the same user.
+        """
+        ...
+
+    def catalog(self, scope: Scope, query: CatalogQuery) -> tuple[CatalogEntry, ...]:
+        """Turns in order of their start; costs O(page)."""
+        ...
+
+    def conversations(
+        self, scope: Scope, now: datetime, limit: int, after: tuple[datetime, str] | None = None
+    ) -> tuple[Conversation, ...]:
+        """Conversations by last activity, newest first; `after` is the (last activity, id) of the last page's end."""
+        ...
+
+    def purge(self, scope: Scope, target: Target, now: datetime) -> Receipt:
+        """Remove the target from every file of the store, blobs included.
+
+        Raises:
+            Unavailable: the store is busy; nothing was removed.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PendingRow:
+    """A row that waits for its vector: whose it is, its text, how often embedding it failed."""
+
+    scope: Scope
+    key: RowKey
+    text: str
+    attempts: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class StoreState:
+    """What the operator may know of a store, all users together."""
+
+    counts: dict[str, int] = field(default_factory=dict)
+    embedder: str | None = None
+    dimensions: int | None = None
+    pending: int = 0
+    failed: int = 0
+    last_failure: str | None = None
+    problems: tuple[str, ...] = ()
+
+
+class Upkeep(Protocol):
+    """The operator's side of a store: work after the commit, over all users. Not reachable through a user's handle."""
+
+    def claim(self, limit: int, now: datetime, lease_seconds: float) -> tuple[PendingRow, ...]:
+        """Rows that wait for a vector and that no other worker has claimed; the claim ends after `lease_seconds`."""
+        ...
+
+    def put_vectors(self, model: str, done: Sequence[tuple[PendingRow, np.ndarray]]) -> int:
+        """Store vectors (float32, (dimensions,)) of rows that still wait; returns how many were stored.
+
+        Raises:
+            Conflict: the store holds vectors of another model or another number of dimensions.
+        """
+        ...
+
+    def embedding_failed(self, rows: Sequence[PendingRow], why: str, retry_at: datetime) -> None:
+        """Note a failure, visible in `state`, and release the claims so that the rows are tried again."""
+        ...
+
+    def reset_vectors(self) -> int:
+        """Drop all vectors and queue every row again; returns how many rows wait."""
+        ...
+
+    def expire(self, now: datetime, limit: int = 1000) -> int:
+        """Purge turns whose time to live is over, finish what earlier purges left; returns how many turns went."""
+        ...
+
+    def scopes(self) -> Iterator[Scope]:
+        """Every owner in the store."""
+        ...
+
+    def state(self, now: datetime, check: bool = False) -> StoreState:
+        """Counts and problems; with `check`, a full look through the store's structures."""
+        ...
+
+    def reindex(self) -> int:
+        """Rebuild every index from the rows; returns how many rows were indexed."""
+        ...
+
+    def close(self) -> None:
+        """Release files and connections; safe to call twice."""
+        ...
+
+
+class Backend(Store, Upkeep, Protocol):
+    """Both sides of one store."""
+
+
+class Blobs(Protocol):
+    """Immutable bytes by content (SHA-256 in hex), kept apart for each owner."""
+
+    def put(self, scope: Scope, data: bytes) -> str:
+        """Keep `data` durably and return its digest; putting the same bytes again changes nothing."""
+        ...
+
+    def get(self, scope: Scope, digest: str) -> bytes:
+        """The bytes, checked against the digest.
+
+        Raises:
+            NotFound: no such blob for this owner. IntegrityError: the bytes are not what was put.
+        """
+        ...
+
+    def has(self, scope: Scope, digest: str) -> bool:
+        """Whether the owner has this blob."""
+        ...
+
+    def delete(self, scope: Scope, digest: str) -> bool:
+        """Remove a blob; False where there was none."""
+        ...
+
+    def digests(self, scope: Scope) -> Iterator[tuple[str, datetime]]:
+        """Digest and time of writing of every blob of the owner."""
+        ...
+
+
+@runtime_checkable
+class Embedder(Protocol):
+    """Texts to vectors. `name` identifies model and version: vectors of different names are never mixed."""
+
+    name: str
+    dimensions: int
+
+    @property
+    def ready(self) -> bool:
+        """Whether `embed` answers without loading a model first."""
+        ...
+
+    def embed(self, texts: Sequence[str]) -> np.ndarray:
+        """Float32 array of shape (len(texts), dimensions), in the order of `texts`, rows of length 1 or 0."""
+        ...

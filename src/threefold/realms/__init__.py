@@ -1,0 +1,1 @@
+"""What the data means: one package for each realm, none imports another."""

@@ -1,0 +1,5 @@
+"""The record: what happened, when, in what context. Nobody forms it; it is what each turn leaves behind."""
+
+from threefold.realms.conv.realm import Conv, Ports
+
+__all__ = ["Conv", "Ports"]

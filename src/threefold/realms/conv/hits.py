@@ -1,0 +1,189 @@
+"""What a search gives back: hits with the words that matched, and how they came about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, overload
+
+from threefold.model.record import RowKey, StoredRow
+from threefold.model.times import iso
+from threefold.realms.conv.refs import ref_for
+from threefold.search.rank import Ranked
+from threefold.text.excerpt import excerpt
+
+
+@dataclass(frozen=True, slots=True)
+class Snippet:
+    """A text that was asked for beside the match: of the matched turn (`distance` 0) or of one before (−) or after (+)."""
+
+    ref: str
+    role: str
+    text: str
+    at: datetime
+    distance: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One found turn, by its best row.
+
+    `ref` is the matched row's, `text` the part of it that matched, `matches` the (start, end) offsets of the matching
+    words in `text`, `roles` all roles of the turn that matched. `also` are further hits of the same conversation where
+    the search was grouped so. `explain` holds rank and score in each list, the fused score and the recency lift.
+    """
+
+    ref: str
+    conversation: str
+    turn: str
+    role: str
+    text: str
+    at: datetime
+    score: float
+    matches: tuple[tuple[int, int], ...] = ()
+    author: str | None = None
+    roles: tuple[str, ...] = ()
+    snippets: tuple[Snippet, ...] = ()
+    also: tuple[Hit, ...] = ()
+    explain: Mapping[str, Any] | None = None
+
+    @property
+    def matched(self) -> tuple[str, ...]:
+        """The matching words as they were written."""
+        return tuple(self.text[start:end] for start, end in self.matches)
+
+    def as_json(self) -> dict[str, Any]:
+        """The hit as plain JSON values."""
+        value: dict[str, Any] = {
+            "ref": self.ref,
+            "conversation": self.conversation,
+            "turn": self.turn,
+            "role": self.role,
+            "author": self.author,
+            "text": self.text,
+            "matched": list(self.matched),
+            "at": iso(self.at),
+            "score": self.score,
+            "roles": list(self.roles),
+            "snippets": [
+                {"ref": s.ref, "role": s.role, "text": s.text, "at": iso(s.at), "distance": s.distance}
+                for s in self.snippets
+            ],
+        }
+        if self.also:
+            value["also"] = [hit.as_json() for hit in self.also]
+        if self.explain is not None:
+            value["explain"] = dict(self.explain)
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class Results(Sequence[Hit]):
+    """Hits, best first. `mode` says what ran: `hybrid`, `lexical` or `semantic`; `warnings` what could not run.
+
+    `corrections` are words of the question that were never written, with the stored words searched in their place.
+    """
+
+    hits: tuple[Hit, ...] = ()
+    mode: str = "lexical"
+    warnings: tuple[str, ...] = ()
+    corrections: Mapping[str, tuple[tuple[str, float], ...]] | None = None
+
+    def __len__(self) -> int:
+        return len(self.hits)
+
+    @overload
+    def __getitem__(self, index: int) -> Hit: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Hit, ...]: ...
+    def __getitem__(self, index: int | slice) -> Hit | tuple[Hit, ...]:
+        return self.hits[index]
+
+    def __iter__(self) -> Iterator[Hit]:
+        return iter(self.hits)
+
+
+@dataclass(frozen=True, slots=True)
+class Presentation:
+    """How hits are to be shown: the terms to mark, the roles of snippets, how many turns around, the steps."""
+
+    terms: tuple[str, ...]
+    snippets: tuple[str, ...] = ()
+    neighbours: int = 0
+    explain: bool = False
+
+
+def present(
+    groups: Sequence[tuple[float, Sequence[tuple[Ranked, Sequence[Ranked]]]]],
+    rows: Iterable[StoredRow],
+    how: Presentation,
+) -> tuple[Hit, ...]:
+    """Hits from groups of turns (score, [(best row, all candidate rows of the turn), …]) and their stored rows.
+
+    The first turn of a group is the hit, the others its `also`. Turns whose rows are gone meanwhile are left out.
+    """
+    stored = {row.key: row for row in rows}
+    turns = _turns_in_order(stored.values())
+    hits = []
+    for score, members in groups:
+        made = [
+            _hit(best, every, stored, turns, how)
+            for best, every in members
+            if best.row.key in stored
+        ]
+        if made:
+            hits.append(replace(made[0], score=score, also=tuple(made[1:])))
+    return tuple(hits)
+
+
+def _turns_in_order(rows: Iterable[StoredRow]) -> dict[str, list[str]]:
+    """The turns that were read of each conversation, in order of position."""
+    order: dict[str, dict[str, None]] = {}
+    for row in sorted(rows, key=lambda r: (r.key.conversation, r.position)):
+        order.setdefault(row.key.conversation, {})[row.key.turn] = None
+    return {conversation: list(turns) for conversation, turns in order.items()}
+
+
+def _hit(
+    best: Ranked,
+    every: Sequence[Ranked],
+    stored: Mapping[RowKey, StoredRow],
+    turns: Mapping[str, list[str]],
+    how: Presentation,
+) -> Hit:
+    key = best.row.key
+    row = stored[key].row
+    part = excerpt(row.text, how.terms)
+    return Hit(
+        ref=ref_for(key.conversation, key.turn, row.path),
+        conversation=key.conversation,
+        turn=key.turn,
+        role=row.role,
+        text=part.text,
+        at=row.at,
+        score=best.score,
+        matches=part.matches,
+        author=row.author,
+        roles=tuple(dict.fromkeys(e.row.role for e in every)),
+        snippets=tuple(_snippets(key, stored.values(), turns, how)),
+        explain=best.explain() if how.explain else None,
+    )
+
+
+def _snippets(
+    key: RowKey, rows: Iterable[StoredRow], turns: Mapping[str, list[str]], how: Presentation
+) -> Iterator[Snippet]:
+    if not how.snippets:
+        return
+    around = turns[key.conversation]
+    here = around.index(key.turn)
+    for row in rows:
+        if row.key.conversation != key.conversation or row.row.role not in how.snippets:
+            continue
+        distance = around.index(row.key.turn) - here
+        if abs(distance) <= how.neighbours:
+            text = excerpt(row.row.text, how.terms).text
+            ref = ref_for(key.conversation, row.key.turn, row.row.path)
+            yield Snippet(ref, row.row.role, text, row.row.at, distance)
+

@@ -1,0 +1,27 @@
+"""From the path of a block, row or file to its reference, and back to what it names."""
+
+from __future__ import annotations
+
+from threefold.model.ref import ConvRef
+
+LOG_PATH = "turn.log"
+_FAMILY_BY_PREFIX = (
+    ("files/", "fi"),
+    ("user.attachments/", "fi"),
+    ("events/", "ev"),
+    ("step_", "tc"),
+    ("sources_pool", "so"),
+    ("conv.working.summary", "ws"),
+    ("conv.range.summary", "su"),
+)
+
+
+def ref_for(conversation: str, turn: str, path: str) -> str:
+    """The canonical reference of what stands at `path` in a turn."""
+    family = next((family for prefix, family in _FAMILY_BY_PREFIX if path.startswith(prefix)), "ar")
+    return str(ConvRef(family, turn, path, conversation))
+
+
+def turn_ref(conversation: str, turn: str) -> str:
+    """The reference of a whole turn: its TurnLog."""
+    return ref_for(conversation, turn, LOG_PATH)

@@ -1,0 +1,109 @@
+"""Following a reference inside a turn: from what is stored to the object it names. Pure, but for reading bytes."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from threefold.errors import NotFound
+from threefold.model.codec import log_to_json
+from threefold.model.record import Block, FileEntry, StoredTurn
+from threefold.model.ref import ConvRef
+from threefold.model.times import iso
+from threefold.realms.conv.refs import LOG_PATH
+from threefold.realms.conv.view import materialise, view_to_json
+
+_KINDS = {
+    "user.prompt": "message",
+    "user.followup": "message",
+    "user.steer": "message",
+    "assistant.completion": "message",
+    "agent.note": "note",
+    "working.summary": "summary",
+    "context.event": "event",
+    "assistant.step": "step",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """What a reference names. `kind` is turn, message, note, summary, event, step, sources or file.
+
+    `value` is plain JSON, `text` what a person reads (None for a file), `file` which bytes it is (files only).
+    """
+
+    ref: str
+    kind: str
+    value: Any
+    text: str | None = None
+    file: FileEntry | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """The object as plain JSON values."""
+        return {"ref": self.ref, "kind": self.kind, "value": self.value}
+
+    def as_bytes(self) -> bytes:
+        """The exact bytes of anything but a file: the text in UTF-8, else its JSON."""
+        text = self.text if self.text is not None else json.dumps(self.value, ensure_ascii=False, indent=2)
+        return text.encode()
+
+
+def resolve(ref: ConvRef, stored: StoredTurn) -> Resolved:
+    """The object that `ref` names in its turn.
+
+    Raises:
+        NotFound: the turn is there, but has no such object.
+    """
+    record = stored.record
+    if ref.family == "fi":
+        file = next((f for f in record.files if f.path == ref.body), None)
+        if file is None:
+            raise NotFound(f"{ref}: the turn has no such file; it has {_listed(f.path for f in record.files)}")
+        card = {"path": file.path, "digest": file.digest, "size": file.size, "mime": file.mime}
+        return Resolved(str(ref), "file", card, None, file)
+    if ref.family == "so":
+        return Resolved(str(ref), "sources", _sources(ref, stored))
+    if ref.body == LOG_PATH:
+        return Resolved(str(ref), "turn", {**view_to_json(materialise(stored)), "log": log_to_json(record.log)})
+    block, part = _block(ref, stored)
+    kind = _KINDS.get(block.type, "record")
+    value = {"type": block.type, "at": iso(block.at), "text": block.text, **block.meta}
+    if part == "anchors":
+        return Resolved(str(ref), kind, block.meta["anchors"], "\n".join(block.meta["anchors"]))
+    if part == "result":
+        return Resolved(str(ref), kind, {"name": block.meta["name"], "status": block.meta["status"], "result": block.meta.get("result")})
+    return Resolved(str(ref), kind, {k: v for k, v in value.items() if v is not None}, block.text)
+
+
+def _block(ref: ConvRef, stored: StoredTurn) -> tuple[Block, str]:
+    """The block that a body names, and which part of it: `step_1.result` is a part of `step_1.call`."""
+    body, part = ref.body, ""
+    if ref.family == "tc" and body.endswith(".result"):
+        body, part = body.removesuffix("result") + "call", "result"
+    if ref.family == "ws":
+        part = "anchors" if body.endswith(".anchors") else ""
+        body = "conv.working.summary"
+    block = next((b for b in stored.record.log.blocks if b.path == body), None)
+    if block is None or (part == "anchors" and not block.meta.get("anchors")):
+        raise NotFound(f"{ref}: the turn has no such object; it has {_listed(b.path for b in stored.record.log.blocks)}")
+    return block, part
+
+
+def _sources(ref: ConvRef, stored: StoredTurn) -> list[dict[str, Any]]:
+    """The chosen sources, numbered from 1; `sources_pool` alone means all."""
+    sources = [{"number": i, **source} for i, source in enumerate(stored.record.log.sources, 1)]
+    selection = re.findall(r"(\d+)(?:-(\d+))?", ref.body)
+    if not selection:
+        return sources
+    chosen = [s for first, last in selection for s in sources if int(first) <= s["number"] <= int(last or first)]
+    if not chosen:
+        raise NotFound(f"{ref}: the turn has {len(sources)} sources, none of these")
+    return chosen
+
+
+def _listed(paths: Iterable[str], most: int = 8) -> str:
+    names = list(paths)
+    return ", ".join(names[:most]) + (", …" if len(names) > most else "") if names else "none"

@@ -1,0 +1,1 @@
+"""The one retrieval engine: candidate lists in, ranked hits out. Pure."""

@@ -1,0 +1,38 @@
+"""BM25 over terms: the plain statement of lexical scoring, for back ends without a full-text index."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
+
+from threefold.text.terms import WILDCARD
+
+K = TypeVar("K")
+
+
+def bm25(query: Sequence[str], documents: Mapping[K, Sequence[str]], k1: float = 1.2, b: float = 0.75) -> dict[K, float]:
+    """Scores of the documents that have any term of the query.
+
+    Okapi BM25 as FTS5 computes it (k1 = 1.2, b = 0.75, a term in more than half of the documents counts nearly
+    nothing). A query term that ends in `*` stands for every term that begins so.
+    """
+    if not documents:
+        return {}
+    counted = {key: Counter(terms) for key, terms in documents.items()}
+    average = sum(len(terms) for terms in documents.values()) / len(documents) or 1.0
+    scores: dict[K, float] = {}
+    for term in query:
+        occurring = {key: n for key, count in counted.items() if (n := _occurrences(term, count))}
+        rarity = max(1e-6, math.log((len(documents) - len(occurring) + 0.5) / (len(occurring) + 0.5)))
+        for key, n in occurring.items():
+            norm = n + k1 * (1 - b + b * len(documents[key]) / average)
+            scores[key] = scores.get(key, 0.0) + rarity * n * (k1 + 1) / norm
+    return scores
+
+
+def _occurrences(term: str, count: Counter[str]) -> int:
+    if term.endswith(WILDCARD):
+        return sum(n for known, n in count.items() if known.startswith(term[:-1]))
+    return count[term]

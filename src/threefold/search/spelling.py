@@ -1,0 +1,32 @@
+"""Near-literal variants: stored words that a misspelt or partial word of a question may stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rapidfuzz import process
+from rapidfuzz.distance import OSA
+
+# One slip in four letters is still the same word; two in five are not. Measured in docs/benchmarks.md.
+MIN_SIMILARITY = 0.7
+MAX_VARIANTS = 5
+# A part of a word must be this long, and at least half of it, to stand for the whole.
+MIN_PART, MIN_SHARE = 4, 0.45
+
+
+def corrections(word: str, vocabulary: Sequence[str]) -> tuple[tuple[str, float], ...]:
+    """Up to five (stored word, similarity from 0 to 1), the most similar first.
+
+    Similar is a small edit distance relative to the length (optimal string alignment: insertions, deletions,
+    substitutions and swaps of neighbours), or the word being a good part of a longer one.
+    """
+    if len(word) < 3 and word.isascii():
+        return ()
+    close = process.extract(word, vocabulary, scorer=OSA.normalized_similarity, score_cutoff=MIN_SIMILARITY, limit=MAX_VARIANTS)
+    found = {term: float(score) for term, score, _ in close}
+    if len(word) >= MIN_PART:
+        for term in vocabulary:
+            if word in term and len(word) >= MIN_SHARE * len(term):
+                found[term] = max(found.get(term, 0.0), 0.5 + 0.5 * len(word) / len(term) - 0.01)
+    best = sorted(found.items(), key=lambda item: (-item[1], item[0]))
+    return tuple(best[:MAX_VARIANTS])

@@ -1,0 +1,1 @@
+"""Surfaces: thin loops over what the handle can do."""

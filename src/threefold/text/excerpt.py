@@ -1,0 +1,85 @@
+"""Excerpts: the part of a text that matched, and where the matching words are in it, as they were written."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from threefold.text.terms import WILDCARD, pieces
+
+EXCERPT_SIZE = 300
+_ELLIPSIS = "…"
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """`text` is at most about `size` characters; `matches` are (start, end) offsets of matching words in it."""
+
+    text: str
+    matches: tuple[tuple[int, int], ...] = ()
+
+
+def excerpt(text: str, terms: Iterable[str], size: int = EXCERPT_SIZE) -> Excerpt:
+    """Cut the window of `text` that holds the most distinct `terms` (the earliest of equals).
+
+    Without a match it is the beginning. Where the window is not the whole text an ellipsis says so.
+    """
+    spans = _matching_spans(text, terms)
+    start, end = _window(text, spans, size)
+    head, tail = _ELLIPSIS if start else "", _ELLIPSIS if end < len(text) else ""
+    shift = len(head) - start
+    inside = ((s + shift, e + shift) for s, e, _ in spans if s >= start and e <= end)
+    return Excerpt(head + text[start:end] + tail, tuple(_joined(inside)))
+
+
+def _matching_spans(text: str, terms: Iterable[str]) -> list[tuple[int, int, str]]:
+    exact = {t for t in terms if not t.endswith(WILDCARD)}
+    begins = tuple(t[:-1] for t in terms if t.endswith(WILDCARD))
+    return [
+        (start, end, term)
+        for start, end, found in pieces(text)
+        if (term := next((t for t in found if t in exact or t.startswith(begins or ("\0",))), None))
+    ]
+
+
+def _window(text: str, spans: Sequence[tuple[int, int, str]], size: int) -> tuple[int, int]:
+    if len(text) <= size:
+        return 0, len(text)
+    best, at, first = 0, 0, 0
+    seen: Counter[str] = Counter()
+    for start, end, term in spans:
+        seen[term] += 1
+        while spans[first][0] < start and end - spans[first][0] > size:
+            seen[spans[first][2]] -= 1
+            first += 1
+        distinct = sum(n > 0 for n in seen.values())
+        if distinct > best:
+            best, at = distinct, (spans[first][0] + end) // 2
+    start = max(0, min(at - size // 2, len(text) - size)) if best else 0
+    return _to_words(text, start, start + size)
+
+
+def _to_words(text: str, start: int, end: int, reach: int = 20) -> tuple[int, int]:
+    """Move both ends inwards to a blank, if one is near; scripts without blanks are cut where they are."""
+    if start > 0:
+        blank = text.find(" ", start, start + reach)
+        start = blank + 1 if blank >= 0 else start
+    if end < len(text):
+        blank = text.rfind(" ", end - reach, end)
+        end = blank if blank >= 0 else end
+    return start, end
+
+
+def _joined(spans: Iterable[tuple[int, int]]) -> Iterable[tuple[int, int]]:
+    """Merge spans that touch or overlap, as the pairs of a run do."""
+    current: tuple[int, int] | None = None
+    for start, end in spans:
+        if current and start <= current[1]:
+            current = (current[0], max(current[1], end))
+        else:
+            if current:
+                yield current
+            current = (start, end)
+    if current:
+        yield current
