@@ -1,6 +1,6 @@
 """Threefold: a context database for agents. `threefold.open()` is the door; the rest follows from its handle."""
 
-from threefold.app import Config, Handle, Threefold, open  # noqa: A004 - `threefold.open()` reads as it is meant
+from threefold.app import Config, Handle, Threefold, open, restore  # noqa: A004 - `threefold.open()` reads as it is meant
 from threefold.errors import (
     Conflict,
     Expired,
@@ -31,4 +31,5 @@ __all__ = [
     "ThreefoldError",
     "Unavailable",
     "open",
+    "restore",
 ]

@@ -5,14 +5,18 @@ from __future__ import annotations
 import os
 import sys
 import weakref
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Self
 
+from threefold.archive import Restored, export_user, read_owner, restore_user
+from threefold.archive.export import Exported
 from threefold.backends.opening import open_backend
-from threefold.errors import Conflict, InvalidInput
+from threefold.errors import Conflict, Forbidden, InvalidInput
+from threefold.importers import Skipped, read
 from threefold.jobs.embed import Progress, embed_some
 from threefold.jobs.worker import Worker
 from threefold.model.retention import Receipt, Target
@@ -86,6 +90,25 @@ def _embedder(chosen: Embedder | str | None) -> Embedder | None:
     if isinstance(chosen, str):
         raise InvalidInput(f"embedder {chosen!r} is unknown; give 'bundled', None or an Embedder")
     return chosen
+
+
+def restore(
+    path: str | Path,
+    into: Threefold,
+    user: str | None = None,
+    tenant: str | None = None,
+    on_turn: Callable[[int], None] | None = None,
+) -> Restored:
+    """Read an export back for the user it was made of, or for another; what is there already stays as it is.
+
+    Raises:
+        NotFound, IntegrityError, Unavailable: the file is not there, damaged, or cannot be read.
+    """
+    owner = read_owner(Path(path))
+    handle = into.user(user or owner.user, tenant or owner.tenant)
+    restored = restore_user(into._backend, into._blobs, handle.scope, Path(path), into.config.clock(), on_turn)  # noqa: SLF001
+    into._wake()  # noqa: SLF001 - a part of the app
+    return restored
 
 
 class Threefold:
@@ -187,6 +210,15 @@ def _shut(worker: Worker | None, backend: Backend) -> None:
     backend.close()
 
 
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """Turns that are new or fuller now, turns that were there already, and what was skipped and why."""
+
+    imported: int
+    unchanged: int
+    skipped: tuple[Skipped, ...]
+
+
 class Handle:
     """Everything one user can do. `conv` is the record."""
 
@@ -219,6 +251,39 @@ class Handle:
         """
         found = self.resolve(ref, conversation)
         return found.as_bytes() if found.file is None else self._ports.blobs.get(self.scope, found.file.digest)
+
+    def export(self, path: str | Path, on_turn: Callable[[int], None] | None = None) -> Exported:
+        """Write everything of the user into a zip file; `threefold.restore` reads it back.
+
+        Raises:
+            Unavailable: the file cannot be written; what stood there before is untouched.
+        """
+        return export_user(self._ports.store, self._ports.blobs, self.scope, Path(path), self._ports.clock(), on_turn)
+
+    def import_history(
+        self,
+        paths: Iterable[str | Path],
+        kind: str = "auto",
+        on_bytes: Callable[[int], None] | None = None,
+    ) -> Imported:
+        """Record the histories of other tools with their own times: see `threefold.importers`.
+
+        `kind` is one of `threefold.importers.KINDS`. Importing again adds nothing. What cannot be read or kept is
+        skipped and said why; `on_bytes` is told the progress.
+
+        Raises:
+            InvalidInput: a path does not exist, or `kind` is unknown. Unavailable: the store is busy or full.
+        """
+        counts, skipped = Counter[str](), list[Skipped]()
+        for found in read(paths, kind, on_bytes):
+            if isinstance(found, Skipped):
+                skipped.append(found)
+                continue
+            try:
+                counts[self.conv.record(found)] += 1
+            except (InvalidInput, Conflict, Forbidden) as error:
+                skipped.append(Skipped(f"conversation {found.conversation!r}, turn {found.id!r}", str(error)))
+        return Imported(counts["created"] + counts["replaced"], counts["unchanged"], tuple(skipped))
 
     def forget(self, conversation: str | None = None, turn: str | None = None) -> Receipt:
         """Remove a turn, a conversation, or with no argument all of the user; returns a receipt."""

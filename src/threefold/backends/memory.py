@@ -103,7 +103,8 @@ class MemoryStore:
         """See `Store.commit`. Every write is checked before the first one is made."""
         with self._lock:
             owner = self._owner(commit.scope)
-            planned = [self._plan(commit.scope, owner, write) for write in commit.writes]
+            coming = {(w.record.conversation, w.record.turn) for w in commit.writes if isinstance(w, RecordTurn)}
+            planned = [self._plan(commit.scope, owner, write, coming) for write in commit.writes]
             self._owners[commit.scope.tenant, commit.scope.user] = owner
             for write, outcome in zip(commit.writes, planned, strict=True):
                 if isinstance(write, PutFeedback):
@@ -112,14 +113,16 @@ class MemoryStore:
                     self._record(commit.scope, owner, write.record)
             return tuple(planned)
 
-    def _plan(self, scope: Scope, owner: _Owner, write: RecordTurn | PutFeedback) -> Outcome:
+    def _plan(
+        self, scope: Scope, owner: _Owner, write: RecordTurn | PutFeedback, coming: set[tuple[str, str]]
+    ) -> Outcome:
         target = write.record if isinstance(write, RecordTurn) else write
         parent = owner.conversations.get(target.conversation)
         if parent is not None and scope.app is not None and parent.app != scope.app:
             raise Forbidden(f"conversation {target.conversation!r} belongs to another app; use another conversation id")
         kept = owner.turns.get((target.conversation, target.turn))
         if isinstance(write, PutFeedback):
-            if kept is None:
+            if kept is None and (write.conversation, write.turn) not in coming:
                 raise NotFound(f"turn {write.turn!r} of conversation {write.conversation!r} is not recorded")
             return "created" if write.feedback else "replaced"
         for file in write.record.files:
@@ -188,7 +191,9 @@ class MemoryStore:
                         near = turns[max(0, i - around) : i + around + 1]
                         wanted.update({(k.record.conversation, k.record.turn): k for k in near})
             found = [
-                StoredRow(RowKey(*key, row.seq), replace(row, terms=()), kept.first_position + row.seq, kept.record.agent)
+                StoredRow(
+                    RowKey(*key, row.seq), replace(row, terms=()), kept.first_position + row.seq, kept.record.agent
+                )
                 for key, kept in wanted.items()
                 if kept.live(now) and scope.app in (None, kept.record.app)
                 for row in kept.record.rows
@@ -300,7 +305,7 @@ class MemoryStore:
     def claim(self, limit: int, now: datetime, lease_seconds: float) -> tuple[PendingRow, ...]:
         """See `Upkeep.claim`."""
         with self._lock:
-            claimed = []
+            claimed: list[PendingRow] = []
             for (tenant, user), owner in self._owners.items():
                 texts = {key: row.spoken for _, row, key in owner.rows()}
                 for key, waiting in owner.waiting.items():
@@ -316,7 +321,9 @@ class MemoryStore:
             for row, vector in done:
                 made_by = (model, int(vector.shape[0]))
                 if self._model not in (None, made_by):
-                    raise Conflict(f"the store holds vectors of {self._model}, not of {made_by}; run `threefold reembed`")
+                    raise Conflict(
+                        f"the store holds vectors of {self._model}, not of {made_by}; run `threefold reembed`"
+                    )
                 owner = self._owner(row.scope)
                 if owner.waiting.pop(row.key, None) is not None:
                     self._model = made_by
@@ -433,11 +440,13 @@ def _ordinal(owner: _Owner, kept: _Kept) -> int:
 
 def _entry(owner: _Owner, kept: _Kept) -> CatalogEntry:
     record, log = kept.record, kept.record.log
-    by_role = {role: row.text for role in ("assistant", "user", "summary") for row in reversed(record.rows) if row.role == role}
+    by_role = {
+        role: row.text for role in ("assistant", "user", "summary") for row in reversed(record.rows) if row.role == role
+    }
     about = next((by_role[role] for role in ("summary", "user", "assistant") if role in by_role), "")
     return CatalogEntry(
         record.conversation, record.turn, _ordinal(owner, kept), log.started, log.ended, log.status, record.state,
-        about[:ABOUT_SIZE], record.agent, record.app,
+        about[:ABOUT_SIZE], kept.first_position if record.rows else 0, record.agent, record.app,
     )  # fmt: skip
 
 

@@ -23,7 +23,9 @@ class Progress:
     why: str | None = None
 
 
-def embed_some(upkeep: Upkeep, embedder: Embedder, clock: Callable[[], datetime], limit: int = BATCH) -> Progress | None:
+def embed_some(
+    upkeep: Upkeep, embedder: Embedder, clock: Callable[[], datetime], limit: int = BATCH
+) -> Progress | None:
     """Embed up to `limit` waiting rows; None where nothing waits.
 
     A batch that fails is tried row by row, so that one bad text does not hold up the others.
@@ -37,7 +39,9 @@ def embed_some(upkeep: Upkeep, embedder: Embedder, clock: Callable[[], datetime]
     try:
         return _embed(upkeep, embedder, rows)
     except Conflict:
-        upkeep.embedding_failed(rows, f"the store was embedded by another model than {embedder.name!r}", _later(clock, rows))
+        upkeep.embedding_failed(
+            rows, f"the store was embedded by another model than {embedder.name!r}", _later(clock, rows)
+        )
         raise
     except ThreefoldError as error:
         if len(rows) == 1:
@@ -54,11 +58,15 @@ def embed_some(upkeep: Upkeep, embedder: Embedder, clock: Callable[[], datetime]
 def _embed(upkeep: Upkeep, embedder: Embedder, rows: tuple[PendingRow, ...]) -> Progress:
     vectors = embedder.embed([row.text for row in rows])
     if vectors.shape != (len(rows), embedder.dimensions):
-        raise ThreefoldError(f"{embedder.name!r} gave shape {vectors.shape} for {len(rows)} texts of {embedder.dimensions} dimensions")
+        raise ThreefoldError(
+            f"{embedder.name!r} gave shape {vectors.shape} for {len(rows)} texts of {embedder.dimensions} dimensions"
+        )
     return Progress(upkeep.put_vectors(embedder.name, list(zip(rows, vectors, strict=True))))
 
 
-def _note(upkeep: Upkeep, rows: tuple[PendingRow, ...], error: ThreefoldError, clock: Callable[[], datetime]) -> Progress:
+def _note(
+    upkeep: Upkeep, rows: tuple[PendingRow, ...], error: ThreefoldError, clock: Callable[[], datetime]
+) -> Progress:
     why = f"{type(error).__name__}: {error}"
     upkeep.embedding_failed(rows, why, _later(clock, rows))
     return Progress(0, len(rows), why)
@@ -67,4 +75,4 @@ def _note(upkeep: Upkeep, rows: tuple[PendingRow, ...], error: ThreefoldError, c
 def _later(clock: Callable[[], datetime], rows: tuple[PendingRow, ...]) -> datetime:
     """Twice as late after each failure, at most an hour."""
     attempts = min(max(row.attempts for row in rows), 20)
-    return clock() + min(FIRST_RETRY * 2**attempts, LAST_RETRY)
+    return clock() + min(FIRST_RETRY * float(2**attempts), LAST_RETRY)

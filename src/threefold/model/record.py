@@ -137,7 +137,10 @@ class StoredRow:
 
 @dataclass(frozen=True, slots=True)
 class CatalogEntry:
-    """One turn in a list: when, how it ended and what it was about (at most 800 characters)."""
+    """One turn in a list: when, how it ended and what it was about (at most 800 characters).
+
+    `position` is that of its first content row in the conversation, in order of arrival; 0 where it has none.
+    """
 
     conversation: str
     turn: str
@@ -147,6 +150,7 @@ class CatalogEntry:
     status: Status
     state: State
     about: str
+    position: int
     agent: str | None = None
     app: str | None = None
 

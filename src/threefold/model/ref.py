@@ -147,7 +147,9 @@ class ObjectRef:
     def __post_init__(self) -> None:
         check_id(self.id, "id")
         if not _NAMESPACE.fullmatch(self.namespace) or self.namespace in _RESERVED_NAMESPACES:
-            raise InvalidInput(f"reference: {self.namespace!r} is no namespace; use lower-case letters, digits, '_', '-'")
+            raise InvalidInput(
+                f"reference: {self.namespace!r} is no namespace; use lower-case letters, digits, '_', '-'"
+            )
         needs_kind = self.namespace not in ("cnv", "doc")
         if needs_kind == (self.kind is None) or (self.kind is not None and not _NAMESPACE.fullmatch(self.kind)):
             raise InvalidInput(f"reference: write {self.namespace!r} references as {_shape(self.namespace)}")

@@ -12,7 +12,9 @@ from threefold.text.terms import WILDCARD
 K = TypeVar("K")
 
 
-def bm25(query: Sequence[str], documents: Mapping[K, Sequence[str]], k1: float = 1.2, b: float = 0.75) -> dict[K, float]:
+def bm25(
+    query: Sequence[str], documents: Mapping[K, Sequence[str]], k1: float = 1.2, b: float = 0.75
+) -> dict[K, float]:
     """Scores of the documents that have any term of the query.
 
     Okapi BM25 as FTS5 computes it (k1 = 1.2, b = 0.75, a term in more than half of the documents counts nearly

@@ -22,7 +22,9 @@ def corrections(word: str, vocabulary: Sequence[str]) -> tuple[tuple[str, float]
     """
     if len(word) < 3 and word.isascii():
         return ()
-    close = process.extract(word, vocabulary, scorer=OSA.normalized_similarity, score_cutoff=MIN_SIMILARITY, limit=MAX_VARIANTS)
+    close = process.extract(
+        word, vocabulary, scorer=OSA.normalized_similarity, score_cutoff=MIN_SIMILARITY, limit=MAX_VARIANTS
+    )
     found = {term: float(score) for term, score, _ in close}
     if len(word) >= MIN_PART:
         for term in vocabulary:

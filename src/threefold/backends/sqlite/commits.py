@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import apsw
 
+from threefold.backends.sqlite.connection import one, scalar
 from threefold.backends.sqlite.keys import find_owner, make_owner, scope_text, term_text, tombstone
 from threefold.backends.sqlite.packing import pack, pack_log
 from threefold.backends.sqlite.removal import remove_turns
@@ -48,7 +49,7 @@ def _record(db: apsw.Connection, scope: Scope, record: TurnRecord, blobs: Blobs)
 
 
 def _find_conversation(db: apsw.Connection, scope: Scope, owner: int, name: str) -> int | None:
-    found = db.execute("SELECT id, app FROM conversations WHERE owner = ? AND name = ?", (owner, name)).fetchone()
+    found = one(db, "SELECT id, app FROM conversations WHERE owner = ? AND name = ?", (owner, name))
     if found is None:
         return None
     if found[1] != scope.app and scope.app is not None:
@@ -57,10 +58,11 @@ def _find_conversation(db: apsw.Connection, scope: Scope, owner: int, name: str)
 
 
 def _recorded(db: apsw.Connection, owner: int, conversation: int, turn: str) -> tuple[int, Recorded] | None:
-    found = db.execute(
+    found = one(
+        db,
         "SELECT id, state, digest, head, ended FROM turns WHERE owner = ? AND conversation = ? AND name = ?",
         (owner, conversation, turn),
-    ).fetchone()
+    )
     if found is None:
         return None
     number, state, digest, head, ended = found
@@ -119,10 +121,11 @@ def _insert_rows(db: apsw.Connection, owner: int, conversation: int, turn: int, 
     )
     if not record.rows:
         return
-    first = db.execute(
+    first = scalar(
+        db,
         "UPDATE conversations SET positions = positions + ? WHERE owner = ? AND id = ? RETURNING positions",
         (len(record.rows), owner, conversation),
-    ).fetchall()[0][0] - len(record.rows)
+    ) - len(record.rows)
     expires = None if record.expires is None else to_micros(record.expires)
     default_batch = f"{record.turn}.batch"
     for row in record.rows:
@@ -142,9 +145,7 @@ def _insert_rows(db: apsw.Connection, owner: int, conversation: int, turn: int, 
 def index_row(db: apsw.Connection, owner: int, number: int, conversation: int, row: Row) -> None:
     """Put a stored row into the full-text index, the vocabulary and the queue for vectors."""
     scope = scope_text(owner, conversation, row.role)
-    db.execute(
-        "INSERT INTO words (rowid, scope, terms) VALUES (?, ?, ?)", (number, scope, term_text(owner, row.terms))
-    )
+    db.execute("INSERT INTO words (rowid, scope, terms) VALUES (?, ?, ?)", (number, scope, term_text(owner, row.terms)))
     db.executemany(
         "INSERT OR IGNORE INTO vocabulary (owner, term) VALUES (?, ?)", [(owner, term) for term in set(row.terms)]
     )
@@ -171,9 +172,11 @@ def _feedback(db: apsw.Connection, scope: Scope, write: PutFeedback) -> Outcome:
     conversation = None if owner is None else _find_conversation(db, scope, owner, write.conversation)
     turn = None
     if owner is not None and conversation is not None:
-        turn = db.execute(
-            "SELECT id FROM turns WHERE owner = ? AND conversation = ? AND name = ?", (owner, conversation, write.turn)
-        ).fetchone()
+        turn = one(
+            db,
+            "SELECT id FROM turns WHERE owner = ? AND conversation = ? AND name = ?",
+            (owner, conversation, write.turn),
+        )
     if turn is None:
         raise NotFound(f"turn {write.turn!r} of conversation {write.conversation!r} is not recorded")
     given = write.feedback

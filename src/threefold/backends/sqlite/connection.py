@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import apsw
 
@@ -34,6 +35,21 @@ def driver_errors(path: Path) -> Iterator[None]:
         raise Unavailable(f"store {path} cannot be used: {error}; check the folder's rights and space") from None
     except apsw.Error as error:
         raise ThreefoldError(f"store {path}: {error}") from None
+
+
+def fetch(db: apsw.Connection, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    """All rows of a statement."""
+    return db.execute(sql, tuple(values)).fetchall()
+
+
+def one(db: apsw.Connection, sql: str, values: Sequence[Any] = ()) -> tuple[Any, ...] | None:
+    """The first row of a statement, or None."""
+    return db.execute(sql, tuple(values)).fetchone()
+
+
+def scalar(db: apsw.Connection, sql: str, values: Sequence[Any] = ()) -> Any:
+    """The first column of the first row of a statement that always has one."""
+    return db.execute(sql, tuple(values)).fetchall()[0][0]
 
 
 def connect(path: Path, durable: bool = True) -> apsw.Connection:

@@ -7,12 +7,13 @@ from collections.abc import Iterable
 
 import apsw
 
+from threefold.backends.sqlite.connection import one
 from threefold.model.scope import Scope
 
 
 def find_owner(db: apsw.Connection, scope: Scope) -> int | None:
     """The owner's number, or None where nothing was ever recorded for it."""
-    found = db.execute("SELECT id FROM owners WHERE tenant = ? AND user = ?", (scope.tenant, scope.user)).fetchone()
+    found = one(db, "SELECT id FROM owners WHERE tenant = ? AND user = ?", (scope.tenant, scope.user))
     return None if found is None else int(found[0])
 
 

@@ -79,5 +79,7 @@ def unpack_log(data: bytes, texts: Mapping[int, str]) -> TurnLog:
             try:
                 block["text"] = texts[block.pop("row")]
             except KeyError:
-                raise IntegrityError(f"row of block {block['path']!r} of turn {value['turn_id']!r} is missing") from None
+                raise IntegrityError(
+                    f"row of block {block['path']!r} of turn {value['turn_id']!r} is missing"
+                ) from None
     return log_from_json(value)

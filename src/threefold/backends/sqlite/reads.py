@@ -8,6 +8,7 @@ from typing import Any
 
 import apsw
 
+from threefold.backends.sqlite.connection import fetch, one, scalar
 from threefold.backends.sqlite.keys import find_owner, marks, tombstone
 from threefold.backends.sqlite.packing import unpack, unpack_log
 from threefold.errors import Forbidden
@@ -32,30 +33,44 @@ _LIVE = "(t.expires IS NULL OR t.expires > ?)"
 _ROW = "r.seq, r.role, r.event_type, r.path, r.text, r.at, r.batch, r.author"
 
 
-def _row(turn: str, seq: int, role: str, event_type: str, path: str, text: str, at: int, batch: str | None, author: str | None) -> Row:
+def _row(
+    turn: str,
+    seq: int,
+    role: str,
+    event_type: str,
+    path: str,
+    text: str,
+    at: int,
+    batch: str | None,
+    author: str | None,
+) -> Row:
     # NULL stands for the turn's own batch, an empty text for none.
     kept = f"{turn}.batch" if batch is None else batch or None
     return Row(seq, role, event_type, path, text, from_micros(at), kept, author)
 
 
-def rows(db: apsw.Connection, scope: Scope, keys: Sequence[RowKey], now: datetime, around: int) -> tuple[StoredRow, ...]:
+def rows(
+    db: apsw.Connection, scope: Scope, keys: Sequence[RowKey], now: datetime, around: int
+) -> tuple[StoredRow, ...]:
     """Rows of the named turns and their neighbours, in order of conversation and position."""
     owner = find_owner(db, scope)
     if owner is None:
         return ()
     turns: set[int] = set()
     for name, turn in {(key.conversation, key.turn) for key in keys}:
-        found = db.execute(
+        found = one(
+            db,
             """SELECT t.id, t.conversation, t.started, t.name FROM conversations AS c
                JOIN turns AS t ON t.conversation = c.id AND t.name = ? WHERE c.owner = ? AND c.name = ?""",
             (turn, owner, name),
-        ).fetchone()
+        )
         if found is not None:
             turns.add(found[0])
             if around:
-                turns.update(_neighbours(db, *found[1:], around))
+                turns.update(_neighbours(db, found[1], found[2], found[3], around))
     values = (owner, *turns, to_micros(now), scope.app, scope.app)
-    found_rows = db.execute(
+    found_rows = fetch(
+        db,
         f"""SELECT c.name, t.name, t.agent, r.position, {_ROW}
             FROM rows AS r JOIN turns AS t ON t.id = r.turn JOIN conversations AS c ON c.id = r.conversation
             WHERE r.owner = ? AND r.turn IN ({marks(len(turns))}) AND {_LIVE} AND (? IS NULL OR t.app = ?)
@@ -72,7 +87,8 @@ def _neighbours(db: apsw.Connection, conversation: int, started: int, name: str,
     for comparison, order in (("<", "DESC"), (">", "ASC")):
         yield from (
             number
-            for (number,) in db.execute(
+            for (number,) in fetch(
+                db,
                 f"""SELECT id FROM turns WHERE conversation = ? AND (started, name) {comparison} (?, ?)
                     ORDER BY started {order}, name {order} LIMIT ?""",
                 (conversation, started, name, around),
@@ -85,15 +101,16 @@ def turn(db: apsw.Connection, scope: Scope, conversation: str, name: str, now: d
     owner = find_owner(db, scope)
     if owner is None:
         return None
-    found = db.execute(
+    found = one(
+        db,
         """SELECT t.id, t.conversation, t.state, t.agent, t.app, t.expires, t.digest, t.head, t.log, t.replay, c.title, t.started
            FROM conversations AS c JOIN turns AS t ON t.conversation = c.id
            WHERE c.owner = ? AND c.name = ? AND t.name = ?""",
         (owner, conversation, name),
-    ).fetchone()
+    )
     if found is None:
         hashes = [tombstone(conversation, name), tombstone(conversation, None)]
-        why = db.execute("SELECT why FROM tombstones WHERE owner = ? AND hash IN (?, ?)", (owner, *hashes)).fetchone()
+        why = one(db, "SELECT why FROM tombstones WHERE owner = ? AND hash IN (?, ?)", (owner, *hashes))
         return None if why is None else why[0]
     number, parent, state, agent, app, expires, digest, head, log, replay, title, started = found
     if scope.app is not None and app != scope.app:
@@ -101,7 +118,10 @@ def turn(db: apsw.Connection, scope: Scope, conversation: str, name: str, now: d
     if expires is not None and expires <= to_micros(now):
         return "expired"
     own_rows = tuple(
-        _row(name, *rest) for rest in db.execute(f"SELECT {_ROW} FROM rows AS r WHERE owner = ? AND turn = ? ORDER BY seq", (owner, number))
+        _row(name, *rest)
+        for rest in fetch(
+            db, f"SELECT {_ROW} FROM rows AS r WHERE owner = ? AND turn = ? ORDER BY seq", (owner, number)
+        )
     )
     record = TurnRecord(
         conversation=conversation,
@@ -122,20 +142,22 @@ def turn(db: apsw.Connection, scope: Scope, conversation: str, name: str, now: d
 
 
 def _files(db: apsw.Connection, owner: int, number: int) -> tuple[FileEntry, ...]:
-    found = db.execute("SELECT path, digest, size, mime FROM files WHERE owner = ? AND turn = ? ORDER BY path", (owner, number))
+    found = fetch(
+        db, "SELECT path, digest, size, mime FROM files WHERE owner = ? AND turn = ? ORDER BY path", (owner, number)
+    )
     return tuple(FileEntry(*entry) for entry in found)
 
 
 def _feedback(db: apsw.Connection, owner: int, number: int) -> tuple[Feedback, ...]:
-    found = db.execute("SELECT reaction, at, text, origin FROM feedback WHERE owner = ? AND turn = ? ORDER BY id", (owner, number))
+    found = fetch(
+        db, "SELECT reaction, at, text, origin FROM feedback WHERE owner = ? AND turn = ? ORDER BY id", (owner, number)
+    )
     return tuple(Feedback(reaction, from_micros(at), text, origin) for reaction, at, text, origin in found)
 
 
 def _ordinal(db: apsw.Connection, conversation: int, started: int, name: str) -> int:
-    found = db.execute(
-        "SELECT count(*) FROM turns WHERE conversation = ? AND (started, name) <= (?, ?)", (conversation, started, name)
-    ).fetchone()
-    return int(found[0])
+    before = "SELECT count(*) FROM turns WHERE conversation = ? AND (started, name) <= (?, ?)"
+    return int(scalar(db, before, (conversation, started, name)))
 
 
 def catalog(db: apsw.Connection, scope: Scope, query: CatalogQuery) -> tuple[CatalogEntry, ...]:
@@ -145,7 +167,7 @@ def catalog(db: apsw.Connection, scope: Scope, query: CatalogQuery) -> tuple[Cat
         return ()
     conditions, values = ["t.owner = ?", _LIVE], [owner, to_micros(query.now)]
     if query.conversation is not None:
-        parent = db.execute("SELECT id FROM conversations WHERE owner = ? AND name = ?", (owner, query.conversation)).fetchone()
+        parent = one(db, "SELECT id FROM conversations WHERE owner = ? AND name = ?", (owner, query.conversation))
         if parent is None:
             return ()
         conditions.append("t.conversation = ?")
@@ -156,13 +178,14 @@ def catalog(db: apsw.Connection, scope: Scope, query: CatalogQuery) -> tuple[Cat
     if query.ordinal is not None:
         backwards, limit, offset = query.ordinal < 0, 1, abs(query.ordinal) - 1
     order = "DESC" if backwards else "ASC"
-    found = db.execute(
+    found = fetch(
+        db,
         f"""SELECT t.id, t.conversation, c.name, t.name, t.started, t.ended, t.status, t.state, t.agent, t.app
             FROM turns AS t JOIN conversations AS c ON c.id = t.conversation
             WHERE {" AND ".join(conditions)}
             ORDER BY t.started {order}, c.name {order}, t.name {order} LIMIT ? OFFSET ?""",
         (*values, limit, offset),
-    ).fetchall()
+    )
     return tuple(_entry(db, owner, *turn) for turn in found)
 
 
@@ -186,17 +209,21 @@ def _entry(
     started: int, ended: int, status: Any, state: Any, agent: str | None, app: str | None,
 ) -> CatalogEntry:  # fmt: skip
     ordinal = _ordinal(db, parent, started, name)
+    position = scalar(db, "SELECT coalesce(min(position), 0) FROM rows WHERE owner = ? AND turn = ?", (owner, number))
     about = _about(db, owner, number)
-    return CatalogEntry(conversation, name, ordinal, from_micros(started), from_micros(ended), status, state, about, agent, app)
+    return CatalogEntry(
+        conversation, name, ordinal, from_micros(started), from_micros(ended), status, state, about, position, agent, app
+    )
 
 
 def _about(db: apsw.Connection, owner: int, number: int) -> str:
     """What a turn was about: its summary, else what the user said first, else the answer."""
-    found = db.execute(
+    found = one(
+        db,
         """SELECT substr(text, 1, ?) FROM rows WHERE owner = ? AND turn = ? AND role IN ('summary', 'user', 'assistant')
            ORDER BY CASE role WHEN 'summary' THEN 0 WHEN 'user' THEN 1 ELSE 2 END, seq LIMIT 1""",
         (ABOUT_SIZE, owner, number),
-    ).fetchone()
+    )
     return "" if found is None else str(found[0])
 
 
@@ -214,7 +241,8 @@ def conversations(
     if after is not None:
         conditions.append("(c.last_activity, c.name) < (?, ?)")
         values.extend([to_micros(after[0]), after[1]])
-    found = db.execute(
+    found = fetch(
+        db,
         f"""SELECT c.name, c.title, c.started, c.last_activity, c.turns, c.app FROM conversations AS c
             WHERE {" AND ".join(conditions)}
               AND EXISTS (SELECT 1 FROM turns AS t WHERE t.conversation = c.id AND {_LIVE})

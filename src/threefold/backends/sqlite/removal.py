@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import apsw
 
+from threefold.backends.sqlite.connection import fetch, one
 from threefold.backends.sqlite.keys import find_owner, marks, scope_text, term_key, term_text, tombstone
 from threefold.errors import Forbidden
 from threefold.model.retention import Gone, Target
@@ -56,10 +57,11 @@ def _chunks(turns: Sequence[int]) -> Iterator[Sequence[int]]:
 def _unindex(db: apsw.Connection, owner: int, turns: Sequence[int], terms: set[str]) -> Counter[str]:
     """Take rows out of the full-text index, the vectors and the queue; the terms they had go into `terms`."""
     gone: Counter[str] = Counter()
-    rows = db.execute(
+    rows = fetch(
+        db,
         f"SELECT id, conversation, role, author, text FROM rows WHERE owner = ? AND turn IN ({marks(len(turns))})",
         (owner, *turns),
-    ).fetchall()
+    )
     for number, conversation, role, author, text in rows:
         found = index_terms(f"{author}\n{text}" if author else text)
         terms.update(found)
@@ -77,7 +79,7 @@ def _unindex(db: apsw.Connection, owner: int, turns: Sequence[int], terms: set[s
 
 def _doom_files(db: apsw.Connection, owner: int, turns: Sequence[int]) -> Counter[str]:
     held = f"turn IN ({marks(len(turns))})"
-    digests = db.execute(f"SELECT DISTINCT digest FROM files WHERE owner = ? AND {held}", (owner, *turns)).fetchall()
+    digests = fetch(db, f"SELECT DISTINCT digest FROM files WHERE owner = ? AND {held}", (owner, *turns))
     db.execute(f"DELETE FROM files WHERE owner = ? AND {held}", (owner, *turns))
     files = db.changes()
     for (digest,) in digests:
@@ -95,7 +97,7 @@ def _forget_words(db: apsw.Connection, owner: int, terms: Iterable[str]) -> int:
     gone = 0
     for term in terms:
         phrase = '"' + term_key(owner, term).replace('"', '""') + '"'
-        if db.execute("SELECT 1 FROM words WHERE words MATCH ? LIMIT 1", (f"terms : {phrase}",)).fetchone() is None:
+        if one(db, "SELECT 1 FROM words WHERE words MATCH ? LIMIT 1", (f"terms : {phrase}",)) is None:
             db.execute("DELETE FROM vocabulary WHERE owner = ? AND term = ?", (owner, term))
             gone += db.changes()
     return gone
@@ -104,7 +106,7 @@ def _forget_words(db: apsw.Connection, owner: int, terms: Iterable[str]) -> int:
 def purge(db: apsw.Connection, scope: Scope, target: Target) -> Counter[str]:
     """Remove what the target names; leaves tombstones for turns and conversations, none for users and tenants."""
     if target.tenant:
-        owners = [n for (n,) in db.execute("SELECT id FROM owners WHERE tenant = ?", (scope.tenant,))]
+        owners = [n for (n,) in fetch(db, "SELECT id FROM owners WHERE tenant = ?", (scope.tenant,))]
         return sum((_purge_owner(db, owner) for owner in owners), Counter())
     owner = find_owner(db, scope)
     if owner is None:
@@ -115,7 +117,7 @@ def purge(db: apsw.Connection, scope: Scope, target: Target) -> Counter[str]:
 
 
 def _purge_owner(db: apsw.Connection, owner: int) -> Counter[str]:
-    turns = [n for (n,) in db.execute("SELECT id FROM turns WHERE owner = ?", (owner,))]
+    turns = [n for (n,) in fetch(db, "SELECT id FROM turns WHERE owner = ?", (owner,))]
     gone = remove_turns(db, owner, turns, whole_owner=True)
     for table in ("conversations", "tombstones"):
         db.execute(f"DELETE FROM {table} WHERE owner = ?", (owner,))
@@ -127,14 +129,19 @@ def _purge_owner(db: apsw.Connection, owner: int) -> Counter[str]:
 
 def _purge_conversations(db: apsw.Connection, owner: int, scope: Scope, target: Target) -> Counter[str]:
     gone: Counter[str] = Counter()
-    condition, values = ("name = ?", [target.conversation]) if target.conversation is not None else ("app = ?", [scope.app])
-    found = db.execute(f"SELECT id, name, app FROM conversations WHERE owner = ? AND {condition}", (owner, *values)).fetchall()
+    condition, values = (
+        ("name = ?", [target.conversation]) if target.conversation is not None else ("app = ?", [scope.app])
+    )
+    found = fetch(db, f"SELECT id, name, app FROM conversations WHERE owner = ? AND {condition}", (owner, *values))
     for number, name, app in found:
         if scope.app is not None and app != scope.app:
             raise Forbidden(f"conversation {name!r} belongs to another app")
         where, more = ("", ()) if target.turn is None else (" AND name = ?", (target.turn,))
         turns = [
-            n for (n,) in db.execute(f"SELECT id FROM turns WHERE owner = ? AND conversation = ?{where}", (owner, number, *more))
+            n
+            for (n,) in fetch(
+                db, f"SELECT id FROM turns WHERE owner = ? AND conversation = ?{where}", (owner, number, *more)
+            )
         ]
         if not turns:
             continue
@@ -168,12 +175,13 @@ def settle_conversation(db: apsw.Connection, owner: int, conversation: int) -> C
 
 def expired_turns(db: apsw.Connection, now: int, limit: int) -> list[tuple[int, int, int, str, str]]:
     """(owner, turn, conversation, conversation name, turn name) of turns whose time is over."""
-    return db.execute(
+    return fetch(
+        db,
         """SELECT t.owner, t.id, t.conversation, c.name, t.name FROM turns AS t
            JOIN conversations AS c ON c.id = t.conversation AND c.owner = t.owner
            WHERE t.expires <= ? ORDER BY t.expires LIMIT ?""",
         (now, limit),
-    ).fetchall()
+    )
 
 
 def expire(db: apsw.Connection, now: int, limit: int) -> int:
@@ -190,7 +198,7 @@ def expire(db: apsw.Connection, now: int, limit: int) -> int:
 
 def delete_doomed_blobs(db: apsw.Connection, blobs: Blobs) -> int:
     """Delete the files of blobs that nothing refers to; under the write lock, so no commit can want them meanwhile."""
-    doomed = db.execute("SELECT tenant, user, digest FROM doomed").fetchall()
+    doomed = fetch(db, "SELECT tenant, user, digest FROM doomed")
     deleted = sum(blobs.delete(Scope(user, tenant), digest) for tenant, user, digest in doomed)
     db.execute("DELETE FROM doomed")
     return deleted

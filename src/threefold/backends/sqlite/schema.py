@@ -7,6 +7,7 @@ from pathlib import Path
 
 import apsw
 
+from threefold.backends.sqlite.connection import scalar
 from threefold.errors import Conflict
 from threefold.text.terms import ANALYZER
 
@@ -20,7 +21,7 @@ def migrations() -> list[tuple[int, str]]:
 
 def version(db: apsw.Connection) -> int:
     """The number of the last migration that was applied; 0 for an empty file."""
-    return int(db.execute("PRAGMA user_version").fetchone()[0])
+    return int(scalar(db, "PRAGMA user_version"))
 
 
 def migrate(db: apsw.Connection, path: Path) -> None:

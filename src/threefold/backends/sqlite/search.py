@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import apsw
 
+from threefold.backends.sqlite.connection import fetch, one
 from threefold.backends.sqlite.keys import find_owner, marks, term_key
 from threefold.backends.sqlite.vectors import VectorCache
 from threefold.model.query import Candidate, Candidates, Filter, ListName, Query
@@ -68,7 +69,7 @@ def _narrow(db: apsw.Connection, owner: int, query: Query) -> _Narrowing | None:
     where, match, sql, values = query.where, [], [], list[object]()
     joins_turns = False
     if where.conversation is not None:
-        found = db.execute("SELECT id FROM conversations WHERE owner = ? AND name = ?", (owner, where.conversation)).fetchone()
+        found = one(db, "SELECT id FROM conversations WHERE owner = ? AND name = ?", (owner, where.conversation))
         if found is None:
             return None
         match.append(f'scope : "{owner}:c{found[0]}"')
@@ -98,7 +99,7 @@ def _row_conditions(db: apsw.Connection, owner: int, where: Filter) -> Iterable[
         yield "r.at < ?", to_micros(where.until)
     now = to_micros(where.now)
     # Expired rows are swept soon after their time, so most of the time there is nothing to leave out.
-    if db.execute("SELECT 1 FROM turns WHERE expires <= ? AND owner = ? LIMIT 1", (now, owner)).fetchone():
+    if one(db, "SELECT 1 FROM turns WHERE expires <= ? AND owner = ? LIMIT 1", (now, owner)):
         yield "(r.expires IS NULL OR r.expires > ?)", now
 
 
@@ -118,9 +119,9 @@ def _lexical(db: apsw.Connection, owner: int, terms: Sequence[str], narrowing: _
         sql = f"""SELECT words.rowid, -words.rank FROM words JOIN {narrowing.table} ON r.id = words.rowid
                   WHERE words MATCH ? AND words.rank MATCH 'bm25(0.0, 1.0)' AND {narrowing.sql}
                   ORDER BY words.rank LIMIT ?"""
-        return db.execute(sql, (match, *narrowing.values, depth)).fetchall()
+        return fetch(db, sql, (match, *narrowing.values, depth))
     sql = "SELECT rowid, -rank FROM words WHERE words MATCH ? AND rank MATCH 'bm25(0.0, 1.0)' ORDER BY rank LIMIT ?"
-    return db.execute(sql, (match, depth)).fetchall()
+    return fetch(db, sql, (match, depth))
 
 
 def _beyond_match(narrowing: _Narrowing) -> bool:
@@ -133,7 +134,8 @@ def _corrected(db: apsw.Connection, owner: int, terms: Sequence[str]) -> dict[st
     words = [term for term in terms if not term.endswith(WILDCARD)]
     known = {
         term
-        for (term,) in db.execute(
+        for (term,) in fetch(
+            db,
             "SELECT term FROM vocabulary WHERE owner = ? AND term IN (SELECT value FROM json_each(?))",
             (owner, json.dumps(words)),
         )
@@ -144,7 +146,8 @@ def _corrected(db: apsw.Connection, owner: int, terms: Sequence[str]) -> dict[st
     shortest, longest = min(map(len, unknown)), max(map(len, unknown))
     vocabulary = [
         term
-        for (term,) in db.execute(
+        for (term,) in fetch(
+            db,
             "SELECT term FROM vocabulary WHERE owner = ? AND length(term) BETWEEN ? AND ?",
             (owner, max(2, shortest - 2), 2 * longest + 2),
         )
@@ -158,7 +161,7 @@ def _semantic(
     """Rows by cosine, an exact scan of the owner's vectors."""
     if query.vector is None:
         return [], ()
-    stored = dict(db.execute("SELECT key, value FROM meta WHERE key IN ('embedder', 'dimensions')"))
+    stored = dict(fetch(db, "SELECT key, value FROM meta WHERE key IN ('embedder', 'dimensions')"))
     if stored and stored.get("embedder") != query.model:
         return [], (
             f"semantic search is off: the store was embedded by {stored.get('embedder')!r}, this program uses "
@@ -167,7 +170,7 @@ def _semantic(
     allowed = None
     if narrowing.sql:
         sql = f"SELECT r.id FROM {narrowing.table} WHERE {narrowing.sql}"
-        allowed = [number for (number,) in db.execute(sql, narrowing.values)]
+        allowed = [number for (number,) in fetch(db, sql, narrowing.values)]
     return cache.nearest(db, owner, query.vector, query.depth, allowed), ()
 
 
@@ -180,8 +183,9 @@ def _answer(
 ) -> Candidates:
     numbers = {number for hits in found.values() for number, _ in hits}
     index: dict[int, int] = {}
-    rows = []
-    for number, conversation, turn, seq, role, at, position, words in db.execute(
+    rows: list[Candidate] = []
+    for number, conversation, turn, seq, role, at, position, words in fetch(
+        db,
         """SELECT r.id, c.name, t.name, r.seq, r.role, r.at, r.position, r.word_count
            FROM json_each(?) AS wanted JOIN rows AS r ON r.id = wanted.value AND r.owner = ?
            JOIN turns AS t ON t.id = r.turn JOIN conversations AS c ON c.id = r.conversation""",

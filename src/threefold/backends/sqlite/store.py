@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import apsw
 
 from threefold.backends.sqlite import commits, reads, removal, schema, search, upkeep
-from threefold.backends.sqlite.connection import Readers
+from threefold.backends.sqlite.connection import Readers, fetch, one, scalar
 from threefold.backends.sqlite.vectors import VectorCache
 from threefold.backends.sqlite.writer import Writer
 from threefold.errors import Unavailable
@@ -44,7 +44,9 @@ class SqliteStore:
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise Unavailable(f"store {folder} cannot be made: {error.strerror}; give a folder you may write to") from None
+            raise Unavailable(
+                f"store {folder} cannot be made: {error.strerror}; give a folder you may write to"
+            ) from None
         self._blobs = blobs
         self._writer = Writer(self.path, durable)
         self._readers = Readers(self.path)
@@ -105,7 +107,7 @@ class SqliteStore:
     def claim(self, limit: int, now: datetime, lease_seconds: float) -> tuple[PendingRow, ...]:
         """See `Upkeep.claim`."""
         with self._readers.snapshot() as db:
-            waiting = db.execute("SELECT 1 FROM waiting WHERE due <= ? LIMIT 1", (to_micros(now),)).fetchone()
+            waiting = one(db, "SELECT 1 FROM waiting WHERE due <= ? LIMIT 1", (to_micros(now),))
         return self._writer.run(lambda db: upkeep.claim(db, limit, now, lease_seconds)) if waiting else ()
 
     def put_vectors(self, model: str, done: Sequence[tuple[PendingRow, np.ndarray]]) -> int:
@@ -123,7 +125,7 @@ class SqliteStore:
     def expire(self, now: datetime, limit: int = 1000) -> int:
         """See `Upkeep.expire`."""
         with self._readers.snapshot() as db:
-            due = removal.expired_turns(db, to_micros(now), 1) or db.execute("SELECT 1 FROM doomed LIMIT 1").fetchone()
+            due = removal.expired_turns(db, to_micros(now), 1) or one(db, "SELECT 1 FROM doomed LIMIT 1")
         if not due:
             return 0
         gone = self._writer.run(lambda db: removal.expire(db, to_micros(now), limit))
@@ -135,7 +137,7 @@ class SqliteStore:
     def scopes(self) -> Iterator[Scope]:
         """See `Upkeep.scopes`."""
         with self._readers.snapshot() as db:
-            found = db.execute("SELECT tenant, user FROM owners ORDER BY id").fetchall()
+            found = fetch(db, "SELECT tenant, user FROM owners ORDER BY id")
         return iter([Scope(user, tenant) for tenant, user in found])
 
     def state(self, now: datetime, check: bool = False) -> StoreState:
@@ -155,5 +157,4 @@ class SqliteStore:
 
 
 def _truncating_checkpoint(db: apsw.Connection) -> bool:
-    busy, _, _ = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-    return not busy
+    return not scalar(db, "PRAGMA wal_checkpoint(TRUNCATE)")

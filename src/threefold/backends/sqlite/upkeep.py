@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import apsw
 
 from threefold.backends.sqlite.commits import index_row
+from threefold.backends.sqlite.connection import fetch, one, scalar
 from threefold.backends.sqlite.keys import find_owner
 from threefold.errors import Conflict
 from threefold.model.record import Row, RowKey
@@ -26,31 +27,38 @@ _COUNTED = ("owners", "conversations", "turns", "rows", "files", "feedback", "vo
 def claim(db: apsw.Connection, limit: int, now: datetime, lease_seconds: float) -> tuple[PendingRow, ...]:
     """Take the next rows that are due; until the lease ends no other worker sees them."""
     until = to_micros(now + timedelta(seconds=lease_seconds))
-    numbers = [n for (n,) in db.execute("SELECT row FROM waiting WHERE due <= ? ORDER BY due, row LIMIT ?", (to_micros(now), limit))]
+    numbers = [
+        n
+        for (n,) in fetch(
+            db, "SELECT row FROM waiting WHERE due <= ? ORDER BY due, row LIMIT ?", (to_micros(now), limit)
+        )
+    ]
+    db.executemany("UPDATE waiting SET due = ? WHERE row = ?", [(until, number) for number in numbers])
     claimed = []
     for number in numbers:
-        db.execute("UPDATE waiting SET due = ? WHERE row = ?", (until, number))
-        tenant, user, conversation, turn, seq, author, text, attempts = db.execute(
+        for tenant, user, conversation, turn, seq, author, text, attempts in fetch(
+            db,
             """SELECT o.tenant, o.user, c.name, t.name, r.seq, r.author, r.text, w.attempts
                FROM waiting AS w JOIN rows AS r ON r.id = w.row AND r.owner = w.owner
                JOIN owners AS o ON o.id = r.owner JOIN turns AS t ON t.id = r.turn
                JOIN conversations AS c ON c.id = r.conversation WHERE w.row = ?""",
             (number,),
-        ).fetchone()
-        spoken = f"{author}: {text}" if author else text
-        claimed.append(PendingRow(Scope(user, tenant), RowKey(conversation, turn, seq), spoken, attempts))
+        ):
+            spoken = f"{author}: {text}" if author else text
+            claimed.append(PendingRow(Scope(user, tenant), RowKey(conversation, turn, seq), spoken, attempts))
     return tuple(claimed)
 
 
 def _number(db: apsw.Connection, row: PendingRow) -> tuple[int, int] | None:
     """(owner, row) of a row that still waits."""
     owner = find_owner(db, row.scope)
-    found = db.execute(
+    found = one(
+        db,
         """SELECT r.id FROM conversations AS c JOIN turns AS t ON t.conversation = c.id AND t.name = ?
            JOIN rows AS r ON r.turn = t.id AND r.seq = ? JOIN waiting AS w ON w.row = r.id
            WHERE c.owner = ? AND c.name = ?""",
         (row.key.turn, row.key.seq, owner, row.key.conversation),
-    ).fetchone()
+    )
     return None if owner is None or found is None else (owner, int(found[0]))
 
 
@@ -59,7 +67,7 @@ def put_vectors(db: apsw.Connection, model: str, done: Sequence[tuple[PendingRow
     if not done:
         return 0
     dimensions = int(done[0][1].shape[0])
-    stored = dict(db.execute("SELECT key, value FROM meta WHERE key IN ('embedder', 'dimensions')"))
+    stored = dict(fetch(db, "SELECT key, value FROM meta WHERE key IN ('embedder', 'dimensions')"))
     if not stored:
         db.execute("INSERT INTO meta (key, value) VALUES ('embedder', ?), ('dimensions', ?)", (model, dimensions))
     elif stored != {"embedder": model, "dimensions": dimensions}:
@@ -112,11 +120,13 @@ def reindex(db: apsw.Connection) -> int:
     db.execute("DELETE FROM vocabulary")
     db.execute("DELETE FROM waiting")
     count = 0
-    for number, owner, conversation, seq, role, event, path, text, at, author in db.execute(
-        "SELECT id, owner, conversation, seq, role, event_type, path, text, at, author FROM rows"
+    for number, owner, conversation, seq, role, event, path, text, at, author in fetch(
+        db, "SELECT id, owner, conversation, seq, role, event_type, path, text, at, author FROM rows"
     ):
         terms = index_terms(f"{author}\n{text}" if author else text)
-        index_row(db, owner, number, conversation, Row(seq, role, event, path, text, from_micros(at), None, author, terms))
+        index_row(
+            db, owner, number, conversation, Row(seq, role, event, path, text, from_micros(at), None, author, terms)
+        )
         count += 1
     embedded = "SELECT row FROM vectors WHERE vectors.owner = waiting.owner AND vectors.row = waiting.row"
     db.execute(f"DELETE FROM waiting WHERE EXISTS ({embedded})")
@@ -126,10 +136,10 @@ def reindex(db: apsw.Connection) -> int:
 
 def state(db: apsw.Connection, now: datetime, check: bool) -> StoreState:
     """Counts, the embedder, the queue, and what is wrong."""
-    counts = {table: int(db.execute(f"SELECT count(*) FROM {table}").fetchone()[0]) for table in _COUNTED}
-    meta = dict(db.execute("SELECT key, value FROM meta"))
-    pending, failed = db.execute("SELECT count(*), count(error) FROM waiting").fetchone()
-    last = db.execute("SELECT error FROM waiting WHERE error IS NOT NULL ORDER BY due DESC LIMIT 1").fetchone()
+    counts = {table: int(scalar(db, f"SELECT count(*) FROM {table}")) for table in _COUNTED}
+    meta = dict(fetch(db, "SELECT key, value FROM meta"))
+    ((pending, failed),) = fetch(db, "SELECT count(*), count(error) FROM waiting")
+    last = one(db, "SELECT error FROM waiting WHERE error IS NOT NULL ORDER BY due DESC LIMIT 1")
     return StoreState(
         counts=counts,
         embedder=meta.get("embedder"),
@@ -146,16 +156,18 @@ def _problems(
 ) -> list[str]:
     found = []
     if meta.get("analyzer") != ANALYZER:
-        found.append(f"the index was made by analyzer {meta.get('analyzer')}, this program has {ANALYZER}: run `threefold doctor --repair`")
-    indexed = db.execute("SELECT count(*) FROM words_docsize").fetchone()[0]
+        found.append(
+            f"the index was made by analyzer {meta.get('analyzer')}, this program has {ANALYZER}: run `threefold doctor --repair`"
+        )
+    indexed = scalar(db, "SELECT count(*) FROM words_docsize")
     if indexed != counts["rows"]:
         found.append(f"{counts['rows']} rows but {indexed} in the full-text index: run `threefold doctor --repair`")
-    overdue = db.execute("SELECT count(*) FROM turns WHERE expires <= ?", (to_micros(now),)).fetchone()[0]
+    overdue = scalar(db, "SELECT count(*) FROM turns WHERE expires <= ?", (to_micros(now),))
     if overdue:
         found.append(f"{overdue} turns are past their time to live and wait for the next sweep")
-    doomed = db.execute("SELECT count(*) FROM doomed").fetchone()[0]
+    doomed = scalar(db, "SELECT count(*) FROM doomed")
     if doomed:
         found.append(f"{doomed} blobs of removed turns wait for deletion")
     if check:
-        found += [f"database: {line}" for (line,) in db.execute("PRAGMA integrity_check(20)") if line != "ok"]
+        found += [f"database: {line}" for (line,) in fetch(db, "PRAGMA integrity_check(20)") if line != "ok"]
     return found

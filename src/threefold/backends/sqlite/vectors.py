@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import apsw
 
+from threefold.backends.sqlite.connection import fetch, scalar
+
 if TYPE_CHECKING:
     import numpy as np
 
@@ -60,7 +62,7 @@ class VectorCache:
         return list(zip(matrix.ids[order].tolist(), scores[order].tolist(), strict=True))
 
     def _matrix(self, db: apsw.Connection, owner: int) -> _Matrix:
-        generation = db.execute("SELECT vectors FROM owners WHERE id = ?", (owner,)).fetchone()[0]
+        generation = scalar(db, "SELECT vectors FROM owners WHERE id = ?", (owner,))
         with self._lock:
             held = self._held.get(owner)
             if held is not None and held.generation == generation:
@@ -83,7 +85,7 @@ class VectorCache:
 def _load(db: apsw.Connection, owner: int, generation: int) -> _Matrix:
     import numpy as np
 
-    found = db.execute("SELECT row, embedding FROM vectors WHERE owner = ? ORDER BY row", (owner,)).fetchall()
+    found = fetch(db, "SELECT row, embedding FROM vectors WHERE owner = ? ORDER BY row", (owner,))
     ids = np.fromiter((row for row, _ in found), dtype=np.int64, count=len(found))
     packed = np.frombuffer(b"".join([embedding for _, embedding in found]), dtype="<f2")
     return _Matrix(generation, ids, packed.astype(np.float32).reshape(len(found), -1 if len(found) else 0))

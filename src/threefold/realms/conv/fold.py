@@ -138,7 +138,9 @@ def _prompt(i: int) -> str:
 
 def _attachment_paths(turn: Turn) -> list[str]:
     """One distinct path for each attachment: a repeated name gets a number before its ending."""
-    return _distinct(f"user.attachments/{check_path(a.name.replace(chr(92), '/').split('/')[-1])}" for a in turn.attachments)
+    return _distinct(
+        f"user.attachments/{check_path(a.name.replace(chr(92), '/').split('/')[-1])}" for a in turn.attachments
+    )
 
 
 def _distinct(paths: Iterable[str]) -> list[str]:
@@ -176,12 +178,18 @@ def _source(source: Any) -> dict[str, Any]:
 def _blocks(turn: Turn, files: tuple[FileEntry, ...]) -> Iterable[Block]:
     batch = f"{turn.id}.batch"
     for i, s in enumerate(turn.submissions):
-        meta = {"event_type": f"event.user.{s.kind}", "message_id": f"m{i}", "batch": s.batch or batch}
+        meta: dict[str, Any] = {"event_type": f"event.user.{s.kind}", "message_id": f"m{i}", "batch": s.batch or batch}
         if s.author:
             meta["author"] = s.author
         yield Block(f"user.{s.kind}", _prompt(i), s.at, storable(s.text), meta)
     for i, event in enumerate(turn.context, 1):
-        yield Block("context.event", f"events/{i}", event.at, None, {"event": event.type, "payload": plain_json(event.payload, "payload")})
+        yield Block(
+            "context.event",
+            f"events/{i}",
+            event.at,
+            None,
+            {"event": event.type, "payload": plain_json(event.payload, "payload")},
+        )
     attached, published = files[: len(turn.attachments)], files[len(turn.attachments) :]
     for entry, a in zip(attached, turn.attachments, strict=True):
         yield Block("user.attachment", entry.path, a.at, None if not a.text else storable(a.text), _card(entry))

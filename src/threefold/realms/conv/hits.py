@@ -127,11 +127,7 @@ def present(
     turns = _turns_in_order(stored.values())
     hits = []
     for score, members in groups:
-        made = [
-            _hit(best, every, stored, turns, how)
-            for best, every in members
-            if best.row.key in stored
-        ]
+        made = [_hit(best, every, stored, turns, how) for best, every in members if best.row.key in stored]
         if made:
             hits.append(replace(made[0], score=score, also=tuple(made[1:])))
     return tuple(hits)
@@ -186,4 +182,3 @@ def _snippets(
             text = excerpt(row.row.text, how.terms).text
             ref = ref_for(key.conversation, row.key.turn, row.row.path)
             yield Snippet(ref, row.row.role, text, row.row.at, distance)
-

@@ -123,7 +123,9 @@ class Conv:
         check_limit(limit, MAX_LIMIT)
         if group not in get_args(Grouping):
             raise InvalidInput(f"group {group!r} must be turn or conversation")
-        how = Presentation(query_terms(words), _roles(snippets, "snippets") or (), _count(neighbours, "neighbours"), explain)
+        how = Presentation(
+            query_terms(words), _roles(snippets, "snippets") or (), _count(neighbours, "neighbours"), explain
+        )
         used = ranking or self._ports.ranking
         found, mode = self._candidates(words, how.terms, where, lists, max(used.depth, 2 * limit))
         groups = by_turn(rank(found, used, where.now))

@@ -147,7 +147,13 @@ class TurnHandle:
         if status not in STEP_STATUSES:
             raise InvalidInput(f"status {status!r} must be one of {', '.join(STEP_STATUSES)}")
         self._steps.append(
-            Step(_text(name, "name"), self._at(at), plain_json(arguments, "arguments"), plain_json(result, "result"), status)
+            Step(
+                _text(name, "name"),
+                self._at(at),
+                plain_json(arguments, "arguments"),
+                plain_json(result, "result"),
+                status,
+            )
         )
 
     def publish(self, path: str, data: bytes | str, mime: str | None = None, at: Moment = None) -> None:
@@ -232,7 +238,9 @@ class TurnHandle:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close(error)
 
     def close(self, error: BaseException | None = None) -> None:

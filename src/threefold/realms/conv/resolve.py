@@ -74,7 +74,11 @@ def resolve(ref: ConvRef, stored: StoredTurn) -> Resolved:
     if part == "anchors":
         return Resolved(str(ref), kind, block.meta["anchors"], "\n".join(block.meta["anchors"]))
     if part == "result":
-        return Resolved(str(ref), kind, {"name": block.meta["name"], "status": block.meta["status"], "result": block.meta.get("result")})
+        return Resolved(
+            str(ref),
+            kind,
+            {"name": block.meta["name"], "status": block.meta["status"], "result": block.meta.get("result")},
+        )
     return Resolved(str(ref), kind, {k: v for k, v in value.items() if v is not None}, block.text)
 
 
@@ -88,7 +92,9 @@ def _block(ref: ConvRef, stored: StoredTurn) -> tuple[Block, str]:
         body = "conv.working.summary"
     block = next((b for b in stored.record.log.blocks if b.path == body), None)
     if block is None or (part == "anchors" and not block.meta.get("anchors")):
-        raise NotFound(f"{ref}: the turn has no such object; it has {_listed(b.path for b in stored.record.log.blocks)}")
+        raise NotFound(
+            f"{ref}: the turn has no such object; it has {_listed(b.path for b in stored.record.log.blocks)}"
+        )
     return block, part
 
 

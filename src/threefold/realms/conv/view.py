@@ -136,7 +136,9 @@ def _message(cid: str, tid: str, block: Block) -> Message:
 
 def _card(cid: str, tid: str, block: Block) -> FileCard:
     name = block.path.partition("/")[2]
-    return FileCard(ref_for(cid, tid, block.path), name, block.meta["digest"], block.meta["size"], block.meta.get("mime"))
+    return FileCard(
+        ref_for(cid, tid, block.path), name, block.meta["digest"], block.meta["size"], block.meta.get("mime")
+    )
 
 
 def _step(cid: str, tid: str, block: Block) -> StepView:
@@ -163,7 +165,14 @@ def view_to_json(view: TurnView) -> dict[str, Any]:
         "attachments": [_card_to_json(c) for c in view.attachments],
         "files": [_card_to_json(c) for c in view.files],
         "steps": [
-            {"ref": s.ref, "name": s.name, "status": s.status, "at": iso(s.at), "arguments": s.arguments, "result": s.result}
+            {
+                "ref": s.ref,
+                "name": s.name,
+                "status": s.status,
+                "at": iso(s.at),
+                "arguments": s.arguments,
+                "result": s.result,
+            }
             for s in view.steps
         ],
         "citations": [dict(c) for c in view.citations],

@@ -1,0 +1,95 @@
+"""Writing an archive: streamed, and under its name only when it is whole."""
+
+from __future__ import annotations
+
+import json
+import os
+import zipfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from threefold.archive.layout import BLOBS, FORMAT, MANIFEST, TURNS, turn_to_json
+from threefold.errors import Unavailable
+from threefold.model.record import CatalogEntry, StoredTurn
+from threefold.model.scope import Scope
+from threefold.model.times import iso
+from threefold.ports import Blobs, CatalogQuery, Store
+
+_PAGE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What an export holds."""
+
+    path: Path
+    turns: int
+    blobs: int
+
+
+def export_user(
+    store: Store,
+    blobs: Blobs,
+    scope: Scope,
+    path: Path,
+    now: datetime,
+    on_turn: Callable[[int], None] | None = None,
+) -> Exported:
+    """Write everything of the scope's user into a zip file at `path`, replacing one that is there.
+
+    Raises:
+        Unavailable: the file cannot be written; what stood there before is untouched.
+    """
+    unfinished = path.with_name(path.name + ".part")
+    turns, digests = 0, set[str]()
+    try:
+        with zipfile.ZipFile(unfinished, "w", zipfile.ZIP_DEFLATED) as archive:
+            with archive.open(TURNS, "w", force_zip64=True) as lines:
+                for stored in _turns(store, scope, now):
+                    lines.write(json.dumps(turn_to_json(stored), ensure_ascii=False).encode() + b"\n")
+                    digests.update(file.digest for file in stored.record.files)
+                    turns += 1
+                    if on_turn is not None:
+                        on_turn(1)
+            for digest in sorted(digests):
+                archive.writestr(BLOBS + digest, blobs.get(scope, digest))
+            whose = {"format": FORMAT, "tenant": scope.tenant, "user": scope.user, "exported": iso(now)}
+            manifest = {**whose, "turns": turns, "blobs": len(digests)}
+            archive.writestr(MANIFEST, json.dumps(manifest, ensure_ascii=False, indent=2))
+        os.replace(unfinished, path)  # noqa: PTH105 - atomic on every system
+    except OSError as error:
+        raise Unavailable(f"export {path}: {error.strerror or error}; check the folder and its space") from None
+    finally:
+        unfinished.unlink(missing_ok=True)
+    return Exported(path, turns, len(digests))
+
+
+def _turns(store: Store, scope: Scope, now: datetime) -> Iterator[StoredTurn]:
+    """Every live turn: conversations by last activity, the oldest first; within one, in order of arrival."""
+    for conversation in reversed(_conversations(store, scope, now)):
+        entries = _entries(store, scope, conversation, now)
+        entries.sort(key=lambda entry: (entry.position, entry.ordinal))
+        for entry in entries:
+            stored = store.turn(scope, conversation, entry.turn, now)
+            if isinstance(stored, StoredTurn):  # not removed in the meantime
+                yield stored
+
+
+def _conversations(store: Store, scope: Scope, now: datetime) -> list[str]:
+    names: list[str] = []
+    after = None
+    while page := store.conversations(scope, now, _PAGE, after):
+        names += [conversation.id for conversation in page]
+        after = (page[-1].last_activity, page[-1].id)
+    return names
+
+
+def _entries(store: Store, scope: Scope, conversation: str, now: datetime) -> list[CatalogEntry]:
+    entries: list[CatalogEntry] = []
+    after = None
+    while page := store.catalog(scope, CatalogQuery(now, conversation, limit=_PAGE, after=after)):
+        entries += page
+        after = (page[-1].started, page[-1].conversation, page[-1].turn)
+    return entries
