@@ -15,7 +15,7 @@ from typing import Any, Self
 from threefold.archive import Restored, export_user, read_owner, restore_user
 from threefold.archive.export import Exported
 from threefold.backends.opening import open_backend
-from threefold.errors import Conflict, Forbidden, InvalidInput
+from threefold.errors import Conflict, Forbidden, IntegrityError, InvalidInput, NotFound
 from threefold.importers import Skipped, read
 from threefold.jobs.embed import Progress, embed_some
 from threefold.jobs.worker import Worker
@@ -188,6 +188,16 @@ class Threefold:
     def state(self, check: bool = False) -> StoreState:
         """Counts, queue and problems, for the operator; `check` looks through all of it."""
         return self._backend.state(self.config.clock(), check)
+
+    def missing_blobs(self) -> tuple[str, ...]:
+        """Digests of files that turns refer to and that are not there, or not whole any more; reads them all."""
+        missing = []
+        for scope, digest in self._backend.blob_refs():
+            try:
+                self._blobs.get(scope, digest)
+            except (NotFound, IntegrityError):
+                missing.append(digest)
+        return tuple(missing)
 
     def repair(self) -> int:
         """Rebuild the indexes from the record; returns how many rows were indexed."""

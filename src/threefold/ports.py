@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
@@ -139,6 +139,10 @@ class Upkeep(Protocol):
         """Purge turns whose time to live is over, finish what earlier purges left; returns how many turns went."""
         ...
 
+    def blob_refs(self) -> Iterator[tuple[Scope, str]]:
+        """Owner and digest of every file that a turn refers to."""
+        ...
+
     def scopes(self) -> Iterator[Scope]:
         """Every owner in the store."""
         ...
@@ -181,6 +185,10 @@ class Blobs(Protocol):
 
     def delete(self, scope: Scope, digest: str) -> bool:
         """Remove a blob; False where there was none."""
+        ...
+
+    def sweep(self, scope: Scope, keep: Collection[str]) -> int:
+        """Remove every blob of the owner but those in `keep`, unfinished ones too; returns how many went."""
         ...
 
     def digests(self, scope: Scope) -> Iterator[tuple[str, datetime]]:

@@ -284,6 +284,7 @@ class MemoryStore:
     def _purge_owner(self, scope: Scope) -> dict[str, int]:
         owner = self._owner(scope)
         stores = self._remove(scope, owner, list(owner.turns))
+        stores["blobs"] += self._blobs.sweep(scope, ())
         self._owners.pop((scope.tenant, scope.user), None)
         return stores
 
@@ -359,6 +360,18 @@ class MemoryStore:
                 _drop_empty(owner)
                 count += len(over)
             return count
+
+    def blob_refs(self) -> Iterator[tuple[Scope, str]]:
+        """See `Upkeep.blob_refs`."""
+        with self._lock:
+            return iter(
+                [
+                    (Scope(user, tenant), file.digest)
+                    for (tenant, user), owner in self._owners.items()
+                    for kept in owner.turns.values()
+                    for file in kept.record.files
+                ]
+            )
 
     def scopes(self) -> Iterator[Scope]:
         """See `Upkeep.scopes`."""

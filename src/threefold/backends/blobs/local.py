@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -79,16 +79,32 @@ class LocalBlobs:
                 file.unlink()
             except FileNotFoundError:
                 return False
-            for folder in (file.parent, file.parent.parent):
-                if not any(folder.iterdir()):
-                    folder.rmdir()
+            _remove_empty(file.parent, file.parent.parent)
         return True
+
+    def sweep(self, scope: Scope, keep: Collection[str]) -> int:
+        """See `Blobs.sweep`."""
+        gone = 0
+        owner = self._owner(scope)
+        with _file_errors(owner):
+            for file in owner.glob("??/*"):
+                if file.name not in keep:
+                    file.unlink(missing_ok=True)
+                    gone += 1
+            _remove_empty(*owner.glob("??"), owner)
+        return gone
 
     def digests(self, scope: Scope) -> Iterator[tuple[str, datetime]]:
         """See `Blobs.digests`."""
         for file in sorted(self._owner(scope).glob("??/*")):
             if _DIGEST.fullmatch(file.name):
                 yield file.name, datetime.fromtimestamp(file.stat().st_mtime, UTC)
+
+
+def _remove_empty(*folders: Path) -> None:
+    for folder in folders:
+        if folder.is_dir() and not any(folder.iterdir()):
+            folder.rmdir()
 
 
 def _sync_folder(folder: Path) -> None:

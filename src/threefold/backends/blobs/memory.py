@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import datetime
 
 from threefold.errors import IntegrityError, NotFound
@@ -40,6 +40,10 @@ class MemoryBlobs:
     def delete(self, scope: Scope, digest: str) -> bool:
         """See `Blobs.delete`."""
         return self._kept.pop((scope.tenant, scope.user, digest), None) is not None
+
+    def sweep(self, scope: Scope, keep: Collection[str]) -> int:
+        """See `Blobs.sweep`."""
+        return sum(self.delete(scope, digest) for digest, _ in list(self.digests(scope)) if digest not in keep)
 
     def digests(self, scope: Scope) -> Iterator[tuple[str, datetime]]:
         """See `Blobs.digests`."""

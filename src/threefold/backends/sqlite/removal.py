@@ -103,27 +103,31 @@ def _forget_words(db: apsw.Connection, owner: int, terms: Iterable[str]) -> int:
     return gone
 
 
-def purge(db: apsw.Connection, scope: Scope, target: Target) -> Counter[str]:
+def purge(db: apsw.Connection, scope: Scope, target: Target, blobs: Blobs) -> Counter[str]:
     """Remove what the target names; leaves tombstones for turns and conversations, none for users and tenants."""
     if target.tenant:
-        owners = [n for (n,) in fetch(db, "SELECT id FROM owners WHERE tenant = ?", (scope.tenant,))]
-        return sum((_purge_owner(db, owner) for owner in owners), Counter())
-    owner = find_owner(db, scope)
-    if owner is None:
-        return Counter()
+        users = [user for (user,) in fetch(db, "SELECT user FROM owners WHERE tenant = ?", (scope.tenant,))]
+        return sum((_purge_owner(db, Scope(user, scope.tenant), blobs) for user in users), Counter())
     if target.conversation is None and scope.app is None:
-        return _purge_owner(db, owner)
-    return _purge_conversations(db, owner, scope, target)
+        return _purge_owner(db, scope, blobs)
+    owner = find_owner(db, scope)
+    return Counter() if owner is None else _purge_conversations(db, owner, scope, target)
 
 
-def _purge_owner(db: apsw.Connection, owner: int) -> Counter[str]:
-    turns = [n for (n,) in fetch(db, "SELECT id FROM turns WHERE owner = ?", (owner,))]
-    gone = remove_turns(db, owner, turns, whole_owner=True)
-    for table in ("conversations", "tombstones"):
-        db.execute(f"DELETE FROM {table} WHERE owner = ?", (owner,))
-        gone[table] += db.changes()
-    db.execute("DELETE FROM owners WHERE id = ?", (owner,))
-    gone["owners"] += db.changes()
+def _purge_owner(db: apsw.Connection, scope: Scope, blobs: Blobs) -> Counter[str]:
+    gone: Counter[str] = Counter()
+    owner = find_owner(db, scope)
+    if owner is not None:
+        turns = [n for (n,) in fetch(db, "SELECT id FROM turns WHERE owner = ?", (owner,))]
+        gone += remove_turns(db, owner, turns, whole_owner=True)
+        for table in ("conversations", "tombstones"):
+            db.execute(f"DELETE FROM {table} WHERE owner = ?", (owner,))
+            gone[table] += db.changes()
+        db.execute("DELETE FROM owners WHERE id = ?", (owner,))
+        gone["owners"] += db.changes()
+    # Also what a killed writer left before its commit.
+    doomed = {d for (d,) in fetch(db, "SELECT digest FROM doomed WHERE tenant = ? AND user = ?", (scope.tenant, scope.user))}
+    gone["blobs"] += blobs.sweep(scope, doomed)
     return gone
 
 

@@ -90,8 +90,8 @@ class SqliteStore:
 
     def purge(self, scope: Scope, target: Target, now: datetime) -> Receipt:
         """See `Store.purge`. Also empties the write-ahead log, where the removed words may still stand."""
-        gone = self._writer.run(lambda db: removal.purge(db, scope, target))
-        gone["blobs"] = self._writer.run(lambda db: removal.delete_doomed_blobs(db, self._blobs))
+        gone = self._writer.run(lambda db: removal.purge(db, scope, target, self._blobs))
+        gone["blobs"] += self._writer.run(lambda db: removal.delete_doomed_blobs(db, self._blobs))
         self._vectors.clear()
         leftovers = () if self._empty_log() else ("the write-ahead log is being read by another process",)
         return Receipt(target.kind, {"log emptied": int(not leftovers), **gone}, leftovers)
@@ -133,6 +133,12 @@ class SqliteStore:
         self._vectors.clear()
         self._writer.outside(_truncating_checkpoint)
         return gone
+
+    def blob_refs(self) -> Iterator[tuple[Scope, str]]:
+        """See `Upkeep.blob_refs`."""
+        with self._readers.snapshot() as db:
+            found = fetch(db, "SELECT o.tenant, o.user, f.digest FROM files AS f JOIN owners AS o ON o.id = f.owner")
+        return iter([(Scope(user, tenant), digest) for tenant, user, digest in found])
 
     def scopes(self) -> Iterator[Scope]:
         """See `Upkeep.scopes`."""

@@ -1,0 +1,111 @@
+"""Care: forget, reembed, doctor."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+from threefold.errors import Conflict
+from threefold.surfaces.cli.checks import examine
+from threefold.surfaces.cli.context import Context
+from threefold.surfaces.cli.histories import embed_with_bar
+
+
+def add_commands(commands: Any) -> None:
+    """Add this file's commands."""
+    command = commands.add_parser("forget", help="remove a turn, a conversation, or all of the user, with a receipt")
+    command.add_argument("--conversation", help="remove this conversation")
+    command.add_argument("--turn", help="remove this turn of it")
+    command.add_argument("--all", action="store_true", help="remove everything of the user")
+    command.add_argument("--whole-tenant", action="store_true", help="remove every user of --tenant")
+    command.add_argument("--yes", action="store_true", help="do not ask")
+    command.set_defaults(run=forget)
+    command = commands.add_parser("reembed", help="embed what waits; with --all, everything anew with this program's model")
+    command.add_argument("--all", action="store_true", help="drop all vectors first")
+    command.set_defaults(run=reembed)
+    command = commands.add_parser("doctor", help="look at the program and the store, explain each problem in a line")
+    command.add_argument("--repair", action="store_true", help="rebuild the indexes from the record")
+    command.set_defaults(run=doctor)
+
+
+def forget(context: Context, options: argparse.Namespace) -> int:
+    """Remove, after asking, and print the receipt."""
+    if options.turn and not options.conversation:
+        raise Conflict("--turn needs --conversation too")
+    aims = (options.conversation, options.all, options.whole_tenant)
+    if sum(bool(aim) for aim in aims) != 1:
+        raise Conflict("say what to forget: --conversation ID [--turn ID], --all, or --whole-tenant")
+    what = _named(context, options)
+    if not options.yes and not _agreed(what):
+        raise Conflict(f"nothing was removed; to remove {what}, answer yes or add --yes")
+    with context.open() as db:
+        if options.whole_tenant:
+            receipt = db.forget_tenant(context.tenant)
+        else:
+            receipt = context.handle(db).forget(options.conversation, options.turn)
+    if context.json:
+        context.emit(receipt.as_json())
+    else:
+        print(f"forgot {what}: " + (", ".join(f"{n} {store}" for store, n in receipt.stores.items() if n) or "nothing was there"))
+        for leftover in receipt.leftovers:
+            print(f"not finished: {leftover}")
+    return 1 if receipt.leftovers else 0
+
+
+def _named(context: Context, options: argparse.Namespace) -> str:
+    if options.whole_tenant:
+        return f"every user of tenant {context.tenant!r}"
+    if options.all:
+        return f"everything of user {context.user!r}"
+    where = f"conversation {options.conversation!r}"
+    return f"turn {options.turn!r} of {where}" if options.turn else where
+
+
+def _agreed(what: str) -> bool:
+    if not sys.stdin.isatty():
+        return False
+    print(f"Remove {what} for good? [yes/no] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def reembed(context: Context, options: argparse.Namespace) -> int:
+    """Embed what waits, or all of it anew."""
+    with context.open() as db:
+        before = db.state()
+        changed = before.embedder is not None and db.embedder is not None and before.embedder != db.embedder.name
+        if options.all or changed:
+            db.reembed()
+        embed_with_bar(db)
+        after = db.state()
+    if context.json:
+        context.emit({"embedder": after.embedder, "vectors": after.counts["vectors"], "pending": after.pending, "failed": after.failed})
+    else:
+        print(f"{after.counts['vectors']} rows are embedded by {after.embedder}, {after.pending} wait, {after.failed} failed")
+        if after.last_failure:
+            print(f"last failure: {after.last_failure}")
+    return 1 if after.failed else 0
+
+
+def doctor(context: Context, options: argparse.Namespace) -> int:
+    """Print findings; exit 1 where one is a problem."""
+    if options.repair:
+        with context.open() as db:
+            rows = db.repair()
+            left = db.state(check=True).counts["rows"] - rows
+        print(f"repaired: {rows} rows indexed anew", file=sys.stderr)
+        if left:
+            raise Conflict(f"{left} rows could not be indexed; restore an export")
+    findings = examine(context)
+    problems = [finding for finding in findings if finding.problem]
+    if context.json:
+        context.emit(
+            {
+                "ok": not problems,
+                "findings": [{"what": f.what, "says": f.says, "problem": f.problem} for f in findings],
+            }
+        )
+    else:
+        for finding in findings:
+            print(f"{'✗' if finding.problem else '✓'} {finding.what}: {finding.says}")
+    return 1 if problems else 0

@@ -1,0 +1,98 @@
+"""What `doctor` looks at: the program, the machine, the store."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import threefold
+from threefold.errors import ThreefoldError
+from threefold.surfaces.cli.context import Context
+
+_LIBRARIES = ("apsw", "numpy", "PyStemmer", "rapidfuzz", "tqdm")
+_LOW_SPACE = 200 * 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of the doctor's report."""
+
+    what: str
+    says: str
+    problem: bool = False
+
+
+def examine(context: Context) -> list[Finding]:
+    """Everything there is to say about the program and the store; never makes a store."""
+    return [*_program(), *_folder(context), *_store(context)]
+
+
+def _program() -> Iterator[Finding]:
+    yield Finding("program", f"threefold {threefold.__version__} on Python {platform.python_version()}, {platform.platform()}")
+    versions = []
+    for name in _LIBRARIES:
+        try:
+            versions.append(f"{name} {importlib.metadata.version(name)}")
+        except importlib.metadata.PackageNotFoundError:
+            yield Finding("library", f"{name} is not installed: pip install {name}", problem=True)
+    yield Finding("libraries", ", ".join(versions))
+    try:
+        model = threefold.open(":memory:", background=False)
+        vectors = model.embedder.embed(["a small test"]) if model.embedder else None
+        shape = "none" if vectors is None else f"{vectors.shape[1]} dimensions"
+        yield Finding("embedder", f"{model.embedder.name if model.embedder else 'none'}, {shape}, bundled, works offline")
+        model.close()
+    except (ThreefoldError, OSError) as error:
+        yield Finding("embedder", f"does not work: {error}; install the package anew", problem=True)
+
+
+def _folder(context: Context) -> Iterator[Finding]:
+    if "://" in context.store:
+        return
+    folder = Path(context.store).expanduser()
+    if not folder.is_dir():
+        yield Finding("store", f"none at {folder} yet; `threefold import PATH` makes one, --db STORE names another")
+        return
+    if not os.access(folder, os.W_OK):
+        yield Finding("store", f"{folder} is read-only for you: change its rights, or name another with --db", problem=True)
+    free = shutil.disk_usage(folder).free
+    low = free < _LOW_SPACE
+    yield Finding("disk", f"{free / 2**30:.1f} GiB free at {folder}" + ("; make room" if low else ""), problem=low)
+
+
+def _store(context: Context) -> Iterator[Finding]:
+    if "://" not in context.store and not Path(context.store).expanduser().is_dir():
+        return
+    try:
+        with context.open() as db:
+            yield from _contents(db)
+    except ThreefoldError as error:
+        yield Finding("store", str(error), problem=True)
+
+
+def _contents(db: threefold.Threefold) -> Iterator[Finding]:
+    state = db.state(check=True)
+    yield Finding("record", ", ".join(f"{count} {name}" for name, count in state.counts.items()))
+    named = db.embedder.name if db.embedder else None
+    if state.embedder is not None and state.embedder != named:
+        yield Finding(
+            "vectors", f"made by {state.embedder!r}, this program has {named!r}: run `threefold reembed`", problem=True
+        )
+    elif state.failed:
+        yield Finding("vectors", f"{state.failed} rows failed, last: {state.last_failure}; run `threefold reembed`", problem=True)
+    elif state.pending:
+        yield Finding("vectors", f"{state.pending} rows wait (lexical search finds them); run `threefold reembed`")
+    else:
+        yield Finding("vectors", "every row has one")
+    for problem in state.problems:
+        yield Finding("store", problem, problem=True)
+    missing = db.missing_blobs()
+    if missing:
+        yield Finding("blobs", f"{len(missing)} files are missing or damaged, first {missing[0]}; restore an export", problem=True)
+    else:
+        yield Finding("blobs", "every file that a turn refers to is there and whole")

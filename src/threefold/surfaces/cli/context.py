@@ -1,0 +1,65 @@
+"""What every command gets: the store, the user, and how to print."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import threefold
+from threefold.errors import NotFound
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Options that every command has."""
+
+    store: str
+    user: str
+    tenant: str
+    json: bool
+
+    def open(self, make: bool = False) -> threefold.Threefold:
+        """The store; one that is not there is made only where `make` says so.
+
+        No background thread: a command does its work and ends.
+
+        Raises:
+            NotFound: there is no such store. Otherwise as `threefold.open`.
+        """
+        if not make and "://" not in self.store and not Path(self.store).expanduser().is_dir():
+            raise NotFound(f"no store at {self.store}; `threefold import PATH` makes one, --db STORE names another")
+        return threefold.open(self.store, background=False)
+
+    def handle(self, db: threefold.Threefold) -> threefold.Handle:
+        """The user's handle."""
+        return db.user(self.user, self.tenant)
+
+    def emit(self, value: Any) -> None:
+        """One JSON document on standard output."""
+        print(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def styled(text: str, code: str) -> str:
+    """`text` with an ANSI style where the output is a terminal that wants one."""
+    wanted = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    return f"\x1b[{code}m{text}\x1b[0m" if wanted else text
+
+
+def bold(text: str) -> str:
+    """Bold on a terminal."""
+    return styled(text, "1")
+
+
+def dim(text: str) -> str:
+    """Faint on a terminal."""
+    return styled(text, "2")
+
+
+def one_line(text: str, size: int) -> str:
+    """`text` on one line, cut to `size` characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= size else line[: size - 1] + "…"

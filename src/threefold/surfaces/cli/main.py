@@ -1,0 +1,93 @@
+"""Arguments in, exit status out: 0 done, 1 the request failed (one line on standard error), 2 wrong usage."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import io
+import os
+import sys
+from collections.abc import Sequence
+
+from threefold import __version__
+from threefold.app import default_store
+from threefold.errors import ThreefoldError
+from threefold.surfaces.cli import care, histories, reading
+from threefold.surfaces.cli import demo as demonstration
+from threefold.surfaces.cli.context import Context
+
+_EPILOG = """\
+examples:
+  threefold demo
+  threefold import ~/.claude/projects
+  threefold search "why did the openpyxl export fail" --explain
+  threefold log                      conversations, the last active first
+  threefold show conv:ar:conv_trip.turn_1.user.prompt
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """The whole command line."""
+    root = argparse.ArgumentParser(
+        prog="threefold",
+        description="A context database for agents: records turns, finds them again, gives back the exact bytes.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    root.add_argument("--version", action="version", version=f"threefold {__version__}")
+    _common(root, fresh=True)
+    commands = root.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for module in (demonstration, histories, reading, care):
+        module.add_commands(commands)
+    for command in commands.choices.values():
+        _common(command, fresh=False)
+    return root
+
+
+def _common(target: argparse.ArgumentParser, fresh: bool) -> None:
+    """Options that stand before or after the command."""
+    group = target.add_argument_group("for every command")
+    missing = argparse.SUPPRESS
+    group.add_argument(
+        "--db", metavar="STORE", default=None if fresh else missing, help="the store: a folder (default: $THREEFOLD_DB)"
+    )
+    group.add_argument(
+        "--user", default=None if fresh else missing, help="whose record (default: $THREEFOLD_USER, then the login name)"
+    )
+    group.add_argument("--tenant", default="default" if fresh else missing, help="whose tenant (default: default)")
+    group.add_argument(
+        "--json", action="store_true", default=False if fresh else missing, help="one JSON document on standard output"
+    )
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status."""
+    _speak_utf8()
+    options = parser().parse_args(argv)
+    context = Context(
+        store=options.db or default_store(),
+        user=options.user or os.environ.get("THREEFOLD_USER") or getpass.getuser(),
+        tenant=options.tenant,
+        json=options.json,
+    )
+    try:
+        status: int = options.run(context, options)
+        sys.stdout.flush()
+    except ThreefoldError as error:
+        print(f"threefold: {error}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        # The reader, such as `head`, has seen enough.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except KeyboardInterrupt:
+        print("threefold: interrupted; what was acknowledged is kept", file=sys.stderr)
+        return 130
+    return status
+
+
+def _speak_utf8() -> None:
+    """Every script can be printed, whatever the terminal's encoding was set to."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")

@@ -1,0 +1,212 @@
+"""Reading: search, log, show."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from typing import Any
+
+from threefold.model.record import CatalogEntry, Conversation
+from threefold.model.times import iso
+from threefold.model.turn import ROLES
+from threefold.realms.conv.hits import Hit, Results
+from threefold.realms.conv.refs import turn_ref
+from threefold.realms.conv.view import TurnView, materialise
+from threefold.surfaces.cli.context import Context, bold, dim, one_line
+
+
+def add_commands(commands: Any) -> None:
+    """Add this file's commands."""
+    command = commands.add_parser("search", help="find turns by what was said", description="Find turns by what was said.")
+    command.add_argument("query", nargs="+", help="a question or words, in any language")
+    command.add_argument("--role", action="append", choices=ROLES, help="only this role; may be repeated")
+    command.add_argument("--conversation", help="only this conversation")
+    command.add_argument("--agent", help="only what this agent recorded")
+    command.add_argument("--since", metavar="TIME", help="not before, such as 2026-01-31 or 2026-01-31T08:00")
+    command.add_argument("--until", metavar="TIME", help="before")
+    command.add_argument("--limit", type=int, default=5, help="how many (default: 5)")
+    command.add_argument("--group", choices=("turn", "conversation"), default="turn", help="one hit for each (default: turn)")
+    command.add_argument("--explain", action="store_true", help="show how each score came about")
+    command.set_defaults(run=search)
+    command = commands.add_parser("log", help="conversations, or the turns of one")
+    command.add_argument("conversation", nargs="?", help="list the turns of this one")
+    command.add_argument("--since", metavar="TIME", help="turns that started not before")
+    command.add_argument("--until", metavar="TIME", help="turns that started before")
+    command.add_argument("--ordinal", type=int, help="only the n-th turn; -1 is the last")
+    command.add_argument("--limit", type=int, default=20, help="how many (default: 20)")
+    command.set_defaults(run=log)
+    command = commands.add_parser("show", help="any object by its reference: a turn, a message, a file's bytes")
+    command.add_argument("ref", help="a reference, as search and log print them")
+    command.add_argument("--conversation", help="the conversation, for short references")
+    command.add_argument("--raw", action="store_true", help="the exact bytes on standard output")
+    command.set_defaults(run=show)
+
+
+def search(context: Context, options: argparse.Namespace) -> int:
+    """Print hits with the words that matched."""
+    with context.open() as db:
+        began = time.perf_counter()
+        found = context.handle(db).conv.search(
+            " ".join(options.query),
+            roles=options.role,
+            conversation=options.conversation,
+            agent=options.agent,
+            since=options.since,
+            until=options.until,
+            limit=options.limit,
+            group=options.group,
+            explain=options.explain,
+        )
+        took = (time.perf_counter() - began) * 1000
+    if context.json:
+        hits = [hit.as_json() for hit in found]
+        context.emit({"hits": hits, "mode": found.mode, "took_ms": round(took, 2), "warnings": list(found.warnings)})
+        return 0
+    for warning in found.warnings:
+        print(f"threefold: {warning}", file=sys.stderr)
+    _print_corrections(found)
+    for number, hit in enumerate(found, 1):
+        print_hit(number, hit)
+        if options.explain:
+            print(dim(f"   {_explained(hit)}"))
+    if not found:
+        print("nothing found")
+    return 0
+
+
+def _print_corrections(found: Results) -> None:
+    for word, variants in (found.corrections or {}).items():
+        print(dim(f"never said: {word!r}; searched for {', '.join(term for term, _ in variants)}"))
+
+
+def print_hit(number: int, hit: Hit) -> None:
+    """A hit on three lines: when, where and who; the words; the reference."""
+    who = f"{hit.role} ({hit.author})" if hit.author else hit.role
+    print(f"{number}. {hit.at:%Y-%m-%d %H:%M}  {bold(hit.conversation)}  {who}  {dim(f'score {hit.score:.3f}')}")
+    print(f"   {' '.join(_marked(hit).split())}")
+    if hit.matches:
+        print(f"   {dim('matched: ' + ', '.join(dict.fromkeys(hit.matched)))}")
+    print(f"   {dim(hit.ref)}")
+
+
+def _marked(hit: Hit) -> str:
+    parts, end = [], 0
+    for first, last in hit.matches:
+        parts += [hit.text[end:first], bold(hit.text[first:last])]
+        end = last
+    return "".join([*parts, hit.text[end:]])
+
+
+def _explained(hit: Hit) -> str:
+    steps = hit.explain or {}
+    lists = [f"{name} rank {entry['rank']} ({entry['score']:.3f})" for name, entry in steps["lists"].items()]
+    lists.append(f"fused {steps['fused']:.4f}")
+    if steps["refined"] is not None:
+        lists.append(f"refined {steps['refined']:.4f}")
+    return ", ".join([*lists, f"recency ×{steps['recency_lift']:.3f}"])
+
+
+def log(context: Context, options: argparse.Namespace) -> int:
+    """Print conversations, or the turns of one."""
+    with context.open() as db:
+        conv = context.handle(db).conv
+        if options.conversation is None and not (options.since or options.until):
+            return _log_conversations(context, conv.conversations(options.limit))
+        turns = conv.turns(
+            options.conversation, options.ordinal, options.since, options.until, limit=options.limit
+        )
+    if context.json:
+        context.emit({"turns": [_turn_to_json(turn) for turn in turns]})
+        return 0
+    for turn in turns:
+        ref = dim(turn_ref(turn.conversation, turn.turn))
+        print(f"{turn.ordinal:>4}  {turn.started:%Y-%m-%d %H:%M}  {turn.status:<9}  {one_line(turn.about, 80)}\n      {ref}")
+    if not turns:
+        print("no turns")
+    return 0
+
+
+def _log_conversations(context: Context, found: tuple[Conversation, ...]) -> int:
+    if context.json:
+        context.emit(
+            {
+                "conversations": [
+                    {
+                        "id": c.id,
+                        "title": c.title,
+                        "started": iso(c.started),
+                        "last_activity": iso(c.last_activity),
+                        "turns": c.turns,
+                        "app": c.app,
+                    }
+                    for c in found
+                ]
+            }
+        )
+        return 0
+    for c in found:
+        print(f"{c.last_activity:%Y-%m-%d %H:%M}  {c.turns:>5} turns  {one_line(c.title, 60)}\n{dim('                  ' + c.id)}")
+    if not found:
+        print("no conversations")
+    return 0
+
+
+def _turn_to_json(turn: CatalogEntry) -> dict[str, Any]:
+    return {
+        "ref": turn_ref(turn.conversation, turn.turn),
+        "conversation": turn.conversation,
+        "turn": turn.turn,
+        "ordinal": turn.ordinal,
+        "started": iso(turn.started),
+        "ended": iso(turn.ended),
+        "status": turn.status,
+        "state": turn.state,
+        "about": turn.about,
+        "agent": turn.agent,
+        "app": turn.app,
+    }
+
+
+def show(context: Context, options: argparse.Namespace) -> int:
+    """Print the object behind a reference."""
+    with context.open() as db:
+        handle = context.handle(db)
+        if options.raw:
+            sys.stdout.flush()
+            sys.stdout.buffer.write(handle.read(options.ref, options.conversation))
+            return 0
+        found = handle.resolve(options.ref, options.conversation)
+        if context.json:
+            context.emit(found.as_json())
+        elif found.kind == "turn":
+            print_turn(materialise(handle.conv.stored(handle.conv.parse(options.ref, options.conversation))))
+        elif found.file is not None:
+            print(f"{found.ref}\n{found.file.size} bytes, {found.file.mime or 'unknown type'}, SHA-256 {found.file.digest}")
+            print("the exact bytes: add --raw")
+        else:
+            print(found.as_bytes().decode())
+    return 0
+
+
+def print_turn(view: TurnView) -> None:
+    """A materialised turn as a person would read it."""
+    print(bold(f"{view.conversation}, turn {view.ordinal} ({view.status})  {view.started:%Y-%m-%d %H:%M}"))
+    for message in view.messages:
+        print(f"{dim(f'[{message.at:%H:%M:%S}]')} {bold(message.author or message.role)} ({message.kind}): {message.text}")
+    for title, cards in (("attached", view.attachments), ("published", view.files)):
+        for card in cards:
+            print(f"  {title}: {card.name} ({card.size} bytes)  {dim(card.ref)}")
+    for step in view.steps:
+        print(f"  step: {step.name} ({step.status}) {one_line(str(step.arguments or ''), 60)} → {one_line(str(step.result or ''), 60)}")
+    for source in view.citations:
+        print(f"  source: {source.get('title') or source['url']}")
+    for note in view.notes:
+        print(f"  note: {one_line(note['text'], 100)}")
+    if view.summary:
+        print(f"  summary: {one_line(view.summary['text'], 200)}")
+    for given in view.feedback:
+        print(f"  feedback ({given.origin}): {given.reaction} {given.text or ''}")
+    if view.error:
+        print(f"  error: {view.error}")
+    print(dim(f"  {view.ref}"))
