@@ -9,26 +9,33 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from itertools import islice
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from threefold.archive import Restored, export_user, read_owner, restore_user
-from threefold.archive.export import Exported
 from threefold.backends.opening import open_backend
 from threefold.errors import Conflict, Forbidden, IntegrityError, InvalidInput, NotFound
-from threefold.importers import Skipped, read
 from threefold.jobs.embed import Progress, embed_some
 from threefold.jobs.worker import Worker
 from threefold.model.retention import Receipt, Target
 from threefold.model.scope import Scope, check_id
 from threefold.model.times import now as system_clock
+from threefold.model.turn import Turn
 from threefold.ports import Backend, Embedder, StoreState
 from threefold.realms.conv import Conv, Ports
 from threefold.realms.conv.recorder import Moment, TurnHandle
 from threefold.realms.conv.resolve import Resolved, resolve
 from threefold.search.rank import Ranking
 
+if TYPE_CHECKING:
+    # Loaded where they are used, so that `import threefold` stays quick.
+    from threefold.archive import Restored
+    from threefold.archive.export import Exported
+    from threefold.importers import Skipped
+
 DEFAULT_TTL = timedelta(days=365)
+# Turns that an import records in one transaction.
+IMPORT_GROUP = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +111,8 @@ def restore(
     Raises:
         NotFound, IntegrityError, Unavailable: the file is not there, damaged, or cannot be read.
     """
+    from threefold.archive import read_owner, restore_user
+
     owner = read_owner(Path(path))
     handle = into.user(user or owner.user, tenant or owner.tenant)
     restored = restore_user(into._backend, into._blobs, handle.scope, Path(path), into.config.clock(), on_turn)  # noqa: SLF001
@@ -268,6 +277,8 @@ class Handle:
         Raises:
             Unavailable: the file cannot be written; what stood there before is untouched.
         """
+        from threefold.archive import export_user
+
         return export_user(self._ports.store, self._ports.blobs, self.scope, Path(path), self._ports.clock(), on_turn)
 
     def import_history(
@@ -284,16 +295,30 @@ class Handle:
         Raises:
             InvalidInput: a path does not exist, or `kind` is unknown. Unavailable: the store is busy or full.
         """
+        from threefold.importers import Skipped, read
+
         counts, skipped = Counter[str](), list[Skipped]()
-        for found in read(paths, kind, on_bytes):
-            if isinstance(found, Skipped):
-                skipped.append(found)
-                continue
-            try:
-                counts[self.conv.record(found)] += 1
-            except (InvalidInput, Conflict, Forbidden) as error:
-                skipped.append(Skipped(f"conversation {found.conversation!r}, turn {found.id!r}", str(error)))
+        found = read(paths, kind, on_bytes)
+        while group := tuple(islice(found, IMPORT_GROUP)):
+            skipped += [item for item in group if isinstance(item, Skipped)]
+            turns = [item for item in group if not isinstance(item, Skipped)]
+            if turns:
+                self._import(turns, counts, skipped)
         return Imported(counts["created"] + counts["replaced"], counts["unchanged"], tuple(skipped))
+
+    def _import(self, turns: list[Turn], counts: Counter[str], skipped: list[Skipped]) -> None:
+        """Record a group in one transaction; where one of it cannot be kept, each alone."""
+        from threefold.importers import Skipped
+
+        try:
+            counts.update(self.conv.record_all(turns))
+        except (InvalidInput, Conflict, Forbidden) as error:
+            if len(turns) == 1:
+                where = f"conversation {turns[0].conversation!r}, turn {turns[0].id!r}"
+                skipped.append(Skipped(where, str(error)))
+                return
+            for turn in turns:
+                self._import([turn], counts, skipped)
 
     def forget(self, conversation: str | None = None, turn: str | None = None) -> Receipt:
         """Remove a turn, a conversation, or with no argument all of the user; returns a receipt."""

@@ -11,6 +11,7 @@ import re
 import threading
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import chain
 
 import Stemmer
 
@@ -35,6 +36,7 @@ _SYMBOL = "[\u2190-\u2bff\U0001f000-\U0001faff]"
 _PIECE = re.compile(
     f"(?P<run>[{_RUN}]+)|(?P<word>{_WORD}(?:[-._/\\\\:@&'’+]+{_WORD})*(?:\\+\\+|#(?!{_WORD}))?)|(?P<symbol>{_SYMBOL})"
 )
+_ASCII_PIECE = re.compile(r"\w+(?:[-._/\\:@&'+]+\w+)*(?:\+\+|#(?!\w))?", re.ASCII)
 _PARTS = re.compile(f"{_WORD}(?:\\+\\+|#)?")
 _CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _HUMPS = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]|[A-Za-z][0-9]|[0-9][A-Za-z]")
@@ -61,6 +63,8 @@ def pieces(text: str) -> Iterator[tuple[int, int, tuple[str, ...]]]:
 
 def index_terms(text: str) -> tuple[str, ...]:
     """The terms of `text` in order, repeated as often as they occur."""
+    if text.isascii():  # no runs and no symbols: the same terms without looking at places
+        return tuple(chain.from_iterable(map(_piece_terms, _ASCII_PIECE.findall(text))))
     return tuple(term for _, _, terms in pieces(text) for term in terms)
 
 

@@ -72,13 +72,21 @@ class Conv:
             InvalidInput: something in it cannot be kept. Conflict: the id is taken by another turn.
             Forbidden: the conversation belongs to another app. Unavailable: the store is busy or full.
         """
-        folded = fold(self._scope, turn, self._ports.ttl)
-        for data in folded.blobs.values():
-            self._ports.blobs.put(self._scope, data)
-        (outcome,) = self._ports.store.commit(Commit(self._scope, (RecordTurn(folded.record),)))
-        if outcome != "unchanged":
-            self._ports.committed()
+        (outcome,) = self.record_all((turn,))
         return outcome
+
+    def record_all(self, turns: Sequence[Turn]) -> tuple[Outcome, ...]:
+        """Record several turns in one transaction, all or none; one outcome for each. Raises as `record`."""
+        writes = []
+        for turn in turns:
+            folded = fold(self._scope, turn, self._ports.ttl)
+            for data in folded.blobs.values():
+                self._ports.blobs.put(self._scope, data)
+            writes.append(RecordTurn(folded.record))
+        outcomes = self._ports.store.commit(Commit(self._scope, tuple(writes)))
+        if any(outcome != "unchanged" for outcome in outcomes):
+            self._ports.committed()
+        return outcomes
 
     def search(
         self,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import mimetypes
 import secrets
 import time
@@ -37,7 +36,6 @@ from threefold.model.turn import (
 
 REPLAYED_EVENTS = frozenset({"chat.citations", "chat.step", "chat.followups"})
 STREAM_MARKERS = ("canvas", "tool", "subsystem")
-_CANCELLED = (asyncio.CancelledError, KeyboardInterrupt, GeneratorExit)
 
 Moment = datetime | str | float | None
 
@@ -246,7 +244,8 @@ class TurnHandle:
     def close(self, error: BaseException | None = None) -> None:
         """Record the turn as it ends; `error` is what ended it early, if anything did."""
         if error is not None:
-            self._status = "cancelled" if isinstance(error, _CANCELLED) else "failed"
+            # Cancellation, interrupts and exits are BaseExceptions beside Exception.
+            self._status = "failed" if isinstance(error, Exception) else "cancelled"
             self._error = f"{type(error).__name__}: {error}".rstrip(": ")
         self.record()
 

@@ -7,10 +7,11 @@ import sys
 from typing import Any
 
 import threefold
-from threefold.importers import KINDS, total_bytes
 from threefold.surfaces.cli.context import Context
 
 _SHOWN = 10
+# Those of `threefold.importers`, which is loaded only where it is used; a test holds both together.
+_KINDS = ("auto", "claude-code", "codex", "gemini-cli", "chatgpt", "claude", "jsonl")
 
 
 def add_commands(commands: Any) -> None:
@@ -21,7 +22,7 @@ def add_commands(commands: Any) -> None:
         description="Import sessions of Claude Code, Codex and Gemini CLI, exports of ChatGPT and Claude, and JSONL.",
     )
     command.add_argument("paths", nargs="+", metavar="PATH", help="a folder, a zip file or a single file")
-    command.add_argument("--from", dest="kind", choices=KINDS, default="auto", help="the format (default: look inside)")
+    command.add_argument("--from", dest="kind", choices=_KINDS, default="auto", help="the format (default: look inside)")
     command.set_defaults(run=import_)
     command = commands.add_parser("export", help="write everything of the user into one zip file")
     command.add_argument("path", metavar="FILE.zip")
@@ -47,6 +48,8 @@ def embed_with_bar(db: threefold.Threefold) -> None:
 
 def import_(context: Context, options: argparse.Namespace) -> int:
     """Import, then embed what is new."""
+    from threefold.importers import total_bytes
+
     size = total_bytes(options.paths)
     with context.open(make=True) as db:
         with bar(size, "importing", "B", scale=True) as progress:
