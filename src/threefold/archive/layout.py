@@ -1,8 +1,8 @@
 """The layout of an archive: names, and a turn as one line of JSON.
 
-    manifest.json     {"format", "tenant", "user", "exported", "turns", "blobs"}
-    turns.jsonl       one line for each turn, in order of arrival within its conversation
-    blobs/<digest>    the bytes of attachments and published files, by SHA-256
+manifest.json     {"format", "tenant", "user", "exported", "turns", "blobs"}
+turns.jsonl       one line for each turn, in order of arrival within its conversation
+blobs/<digest>    the bytes of attachments and published files, by SHA-256
 """
 
 from __future__ import annotations

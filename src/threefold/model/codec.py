@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from threefold.errors import IntegrityError, InvalidInput
+from threefold.model.clean import storable
 from threefold.model.record import LOG_VERSION, Block, Feedback, FileEntry, Row, TurnLog
 from threefold.model.times import iso, parse_moment
-from threefold.model.clean import storable
 
 
 def plain_json(value: Any, name: str) -> Any:
@@ -32,7 +32,7 @@ def digest_of(value: Any) -> str:
 
 
 def _without_empty(fields: Mapping[str, Any]) -> dict[str, Any]:
-    return {k: v for k, v in fields.items() if v is not None and v != {} and v != ()}
+    return {k: v for k, v in fields.items() if v not in (None, {}, ())}
 
 
 def block_to_json(block: Block) -> dict[str, Any]:
@@ -43,7 +43,7 @@ def block_to_json(block: Block) -> dict[str, Any]:
 
 
 def log_to_json(log: TurnLog) -> dict[str, Any]:
-    """A TurnLog as JSON: `version`, `turn_id`, `started`, `ended`, `status`, `blocks`, `sources`, `counts`, `tokens`."""
+    """A TurnLog as JSON: the envelope (`version`, `turn_id`, times, `status`, `counts`, `tokens`, …) and its `blocks`."""
     return {
         "version": LOG_VERSION,
         "turn_id": log.turn,

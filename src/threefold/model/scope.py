@@ -12,8 +12,8 @@ MAX_ID_BYTES = 1024
 def check_id(value: object, name: str) -> str:
     """Return `value` if it is a usable identifier.
 
-    Any Unicode text is an identifier, compared exactly, without normalisation. Refused are: what is not a `str`, empty
-    or blank text, NUL (no SQL database but SQLite keeps it), lone surrogates (they have no bytes), and over 1,024 bytes.
+    Any Unicode text is an identifier, compared exactly, without normalisation. Refused are: what is not a `str`,
+    empty or blank text, NUL (PostgreSQL cannot keep it), lone surrogates (they have no bytes), and over 1,024 bytes.
 
     Raises:
         InvalidInput: naming the argument `name` and the mend.

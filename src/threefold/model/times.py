@@ -37,7 +37,7 @@ def parse_moment(value: datetime | date | str | int | float, name: str) -> datet
         if isinstance(value, datetime):
             moment = value
         elif isinstance(value, date):
-            moment = datetime(value.year, value.month, value.day)
+            moment = datetime(value.year, value.month, value.day, tzinfo=UTC)
         elif isinstance(value, str):
             moment = datetime.fromisoformat(value.strip())
         elif isinstance(value, int | float) and not isinstance(value, bool):

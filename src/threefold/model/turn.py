@@ -20,7 +20,7 @@ ROLES = ("user", "assistant", "summary", "note", "attachment")
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """What a person sent: its own text, kind, arrival time and batch. `author` is a speaker's name where one is known."""
+    """What a person sent: its own text, kind, arrival time and batch. `author` is the speaker's name, if known."""
 
     kind: SubmissionKind
     text: str

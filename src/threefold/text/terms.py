@@ -30,7 +30,10 @@ _RUN = (
     "\uf900-\ufaff\uff66-\uffdc\U0001b000-\U0001b16f\U00020000-\U0003ffff"
 )
 # Indic blocks whole (their vowel signs are no letters to `\w`), combining marks, and the joiners inside a word.
-_MARKS = "\u0300-\u036f\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed\u0900-\u0963\u0966-\u0dff\u200c\u200d\u00ad"
+_MARKS = (
+    "\u0300-\u036f\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed"
+    "\u0900-\u0963\u0966-\u0dff\u200c\u200d\u00ad"
+)
 _WORD = f"(?:(?![{_RUN}])[\\w{_MARKS}])+"
 _SYMBOL = "[\u2190-\u2bff\U0001f000-\U0001faff]"
 _PIECE = re.compile(

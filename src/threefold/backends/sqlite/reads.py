@@ -212,7 +212,17 @@ def _entry(
     position = scalar(db, "SELECT coalesce(min(position), 0) FROM rows WHERE owner = ? AND turn = ?", (owner, number))
     about = _about(db, owner, number)
     return CatalogEntry(
-        conversation, name, ordinal, from_micros(started), from_micros(ended), status, state, about, position, agent, app
+        conversation,
+        name,
+        ordinal,
+        from_micros(started),
+        from_micros(ended),
+        status,
+        state,
+        about,
+        position,
+        agent,
+        app,
     )
 
 

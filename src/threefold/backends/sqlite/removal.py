@@ -126,7 +126,9 @@ def _purge_owner(db: apsw.Connection, scope: Scope, blobs: Blobs) -> Counter[str
         db.execute("DELETE FROM owners WHERE id = ?", (owner,))
         gone["owners"] += db.changes()
     # Also what a killed writer left before its commit.
-    doomed = {d for (d,) in fetch(db, "SELECT digest FROM doomed WHERE tenant = ? AND user = ?", (scope.tenant, scope.user))}
+    doomed = {
+        d for (d,) in fetch(db, "SELECT digest FROM doomed WHERE tenant = ? AND user = ?", (scope.tenant, scope.user))
+    }
     gone["blobs"] += blobs.sweep(scope, doomed)
     return gone
 

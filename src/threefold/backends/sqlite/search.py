@@ -41,7 +41,7 @@ class _Narrowing:
 def candidates(db: apsw.Connection, query: Query, cache: VectorCache) -> Candidates:
     """Answer a query inside one read transaction."""
     owner = find_owner(db, query.scope)
-    empty: Mapping[ListName, tuple[tuple[int, float], ...]] = {name: () for name in query.lists}
+    empty: Mapping[ListName, tuple[tuple[int, float], ...]] = dict.fromkeys(query.lists, ())
     if owner is None:
         return Candidates((), empty)
     narrowing = _narrow(db, owner, query)

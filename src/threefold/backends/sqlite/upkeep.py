@@ -157,7 +157,7 @@ def _problems(
     found = []
     if meta.get("analyzer") != ANALYZER:
         found.append(
-            f"the index was made by analyzer {meta.get('analyzer')}, this program has {ANALYZER}: run `threefold doctor --repair`"
+            f"the index was made by analyzer {meta.get('analyzer')}, not {ANALYZER}: run `threefold doctor --repair`"
         )
     indexed = scalar(db, "SELECT count(*) FROM words_docsize")
     if indexed != counts["rows"]:

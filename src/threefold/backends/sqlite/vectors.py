@@ -53,10 +53,8 @@ class VectorCache:
         scores = matrix.vectors @ vector
         if allowed is not None:
             scores = np.where(np.isin(matrix.ids, np.asarray(allowed, dtype=np.int64)), scores, -np.inf)
-        if len(scores) > depth:
-            top = np.argpartition(-scores, depth - 1)[:depth]
-        else:
-            top = np.arange(len(scores))
+        everything = len(scores) <= depth
+        top = np.arange(len(scores)) if everything else np.argpartition(-scores, depth - 1)[:depth]
         order = top[np.lexsort((matrix.ids[top], -scores[top]))]
         order = order[scores[order] > 0]
         return list(zip(matrix.ids[order].tolist(), scores[order].tolist(), strict=True))

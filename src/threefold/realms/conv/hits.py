@@ -16,7 +16,7 @@ from threefold.text.excerpt import excerpt
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """A text that was asked for beside the match: of the matched turn (`distance` 0) or of one before (−) or after (+)."""
+    """A text asked for beside the match: of the matched turn (`distance` 0), or of one before (−) or after (+)."""
 
     ref: str
     role: str

@@ -2,50 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
-from typing import Any, Literal, get_args
+from collections.abc import Collection, Sequence
+from typing import Literal, get_args
 
-from threefold.errors import Expired, InvalidInput, NotFound, Purged, ThreefoldError
+from threefold.errors import Expired, InvalidInput, NotFound, Purged
 from threefold.model.clean import storable
 from threefold.model.commit import Commit, Outcome, PutFeedback, RecordTurn
-from threefold.model.query import LISTS, Candidates, Filter, ListName, Query
+from threefold.model.query import LISTS, ListName
 from threefold.model.record import CatalogEntry, Conversation, Feedback, StoredTurn, Timeline
 from threefold.model.ref import ConvRef, parse_ref
 from threefold.model.retention import Receipt, Target
 from threefold.model.scope import Scope, check_id
 from threefold.model.times import parse_moment
-from threefold.model.turn import ROLES, Turn
-from threefold.ports import Blobs, CatalogQuery, Embedder, Store
+from threefold.model.turn import Turn
+from threefold.ports import CatalogQuery
+from threefold.realms.conv.finding import MAX_LIMIT, Grouping, Request, SearchScope, check_limit, check_text, find
 from threefold.realms.conv.fold import fold
-from threefold.realms.conv.hits import Presentation, Results, present
+from threefold.realms.conv.hits import Results
 from threefold.realms.conv.recorder import Moment, TurnHandle
 from threefold.realms.conv.refs import turn_ref
 from threefold.realms.conv.view import TurnView, materialise
-from threefold.search.rank import Ranking, by_conversation, by_turn, rank
-from threefold.text.terms import query_terms
+from threefold.realms.conv.wiring import Ports
+from threefold.search.rank import Ranking
 
-MAX_LIMIT = 10_000
-MAX_QUERY = 10_000
-MAX_ALSO = 3
-SearchScope = Literal["user", "agent", "conversation"]
-Grouping = Literal["turn", "conversation"]
 Reaction = Literal["ok", "not_ok", "neutral"]
-
-
-@dataclass(frozen=True, slots=True)
-class Ports:
-    """What a realm is wired to."""
-
-    store: Store
-    blobs: Blobs
-    embedder: Embedder | None
-    clock: Callable[[], datetime]
-    ttl: timedelta | None
-    ranking: Ranking
-    committed: Callable[[], None]
-    warm: Callable[[], None]
 
 
 class Conv:
@@ -126,86 +106,26 @@ class Conv:
         Raises:
             InvalidInput: naming the argument that is off.
         """
-        words = storable(_text(query, "query"))[:MAX_QUERY]
-        where = self._filter(roles, conversation, scope, agent, since, until)
-        check_limit(limit, MAX_LIMIT)
-        if group not in get_args(Grouping):
-            raise InvalidInput(f"group {group!r} must be turn or conversation")
-        how = Presentation(
-            query_terms(words), _roles(snippets, "snippets") or (), _count(neighbours, "neighbours"), explain
+        return find(
+            self._scope,
+            self._ports,
+            Request(
+                text=query,
+                roles=roles,
+                conversation=conversation,
+                scope=scope,
+                agent=agent,
+                since=since,
+                until=until,
+                limit=limit,
+                snippets=snippets,
+                neighbours=neighbours,
+                group=group,
+                lists=lists,
+                ranking=ranking,
+                explain=explain,
+            ),
         )
-        used = ranking or self._ports.ranking
-        found, mode = self._candidates(words, how.terms, where, lists, max(used.depth, 2 * limit))
-        groups = by_turn(rank(found, used, where.now))
-        if group == "conversation":
-            groups = [(score, members[:MAX_ALSO]) for score, members in by_conversation(groups)]
-        groups = groups[:limit]
-        keys = [best.row.key for _, members in groups for best, _ in members]
-        rows = self._ports.store.rows(self._scope, keys, where.now, how.neighbours) if keys else ()
-        corrected = tuple(v for variants in found.corrections.values() for v, _ in variants)
-        shown = replace(how, terms=how.terms + corrected)
-        return Results(present(groups, rows, shown), mode, found.warnings, found.corrections)
-
-    def _filter(
-        self,
-        roles: Collection[str] | None,
-        conversation: str | None,
-        scope: SearchScope | None,
-        agent: str | None,
-        since: Moment,
-        until: Moment,
-    ) -> Filter:
-        if scope is not None and scope not in get_args(SearchScope):
-            raise InvalidInput(f"scope {scope!r} must be user, agent or conversation")
-        if conversation is not None:
-            check_id(conversation, "conversation")
-        elif scope == "conversation":
-            raise InvalidInput("scope='conversation' needs the argument conversation")
-        if scope == "user" and (conversation is not None or agent is not None):
-            raise InvalidInput("scope='user' searches the whole history; leave conversation and agent out")
-        if scope == "agent" and agent is None:
-            agent = self._scope.agent
-            if agent is None:
-                raise InvalidInput("scope='agent' needs the argument agent, or a handle with an agent")
-        return Filter(
-            now=self._ports.clock(),
-            roles=_roles(roles, "roles"),
-            conversation=conversation,
-            agent=None if agent is None else check_id(agent, "agent"),
-            since=None if since is None else parse_moment(since, "since"),
-            until=None if until is None else parse_moment(until, "until"),
-        )
-
-    def _candidates(
-        self, words: str, terms: tuple[str, ...], where: Filter, lists: Sequence[ListName], depth: int
-    ) -> tuple[Candidates, str]:
-        """Ask the store once; the mode says which kinds of lists took part."""
-        unknown = [name for name in lists if name not in LISTS]
-        if unknown or not lists:
-            raise InvalidInput(f"lists must name some of {', '.join(LISTS)}, not {unknown or 'nothing'}")
-        wanted = tuple(name for name in LISTS if name in lists)
-        vector, warning = self._vector(words) if "semantic" in wanted else (None, None)
-        embedder = self._ports.embedder
-        query = Query(self._scope, where, terms, wanted, vector, None if embedder is None else embedder.name, depth)
-        found = self._ports.store.candidates(query)
-        if warning:
-            found = replace(found, warnings=(*found.warnings, warning))
-        semantic = vector is not None and not found.warnings
-        mode = "hybrid" if semantic and len(wanted) > 1 else "semantic" if wanted == ("semantic",) else "lexical"
-        return found, mode
-
-    def _vector(self, words: str) -> tuple[Any, str | None]:
-        """The question's vector; or why there is none. A model that is still loading is never waited for."""
-        embedder = self._ports.embedder
-        if embedder is None:
-            return None, "semantic search is off: the store was opened without an embedder"
-        if not embedder.ready:
-            self._ports.warm()
-            return None, f"semantic search is off for the moment: the model {embedder.name!r} is being loaded"
-        try:
-            return embedder.embed([words])[0], None
-        except ThreefoldError as error:
-            return None, f"semantic search is off: the embedder failed: {error}"
 
     def conversations(self, limit: int = 20, after: Conversation | None = None) -> tuple[Conversation, ...]:
         """Conversations, the last active first; `after` is the last one of the page before."""
@@ -277,13 +197,16 @@ class Conv:
     def feedback(
         self, ref: str, reaction: Reaction | None, text: str | None = None, origin: Literal["user", "machine"] = "user"
     ) -> None:
-        """Put a reaction (`ok`, `not_ok`, `neutral`) on a turn; None takes the user's back. A user has one, machines add."""
+        """Put a reaction (`ok`, `not_ok`, `neutral`) on a turn; None takes the user's back.
+
+        A user has one, the last; machines (`origin="machine"`) add theirs.
+        """
         if reaction is not None and reaction not in get_args(Reaction):
             raise InvalidInput(f"reaction {reaction!r} must be {', '.join(get_args(Reaction))} or None")
         if origin not in ("user", "machine"):
             raise InvalidInput(f"origin {origin!r} must be user or machine")
         found = self.stored(self.parse(ref)).record
-        kept = None if text is None else storable(_text(text, "text"))
+        kept = None if text is None else storable(check_text(text, "text"))
         given = None if reaction is None else Feedback(reaction, self._ports.clock(), kept, origin)
         self._ports.store.commit(Commit(self._scope, (PutFeedback(found.conversation, found.turn, given),)))
 
@@ -323,31 +246,3 @@ class Conv:
         if not isinstance(found, StoredTurn):
             raise NotFound(f"{ref}: no such turn")
         return found
-
-
-def check_limit(limit: int, most: int) -> None:
-    """Refuse a limit that is not from 1 to `most`."""
-    if not isinstance(limit, int) or isinstance(limit, bool) or not 1 <= limit <= most:
-        raise InvalidInput(f"limit {limit!r} must be a whole number from 1 to {most}")
-
-
-def _count(value: int, name: str) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= 100:
-        raise InvalidInput(f"{name} {value!r} must be a whole number from 0 to 100")
-    return value
-
-
-def _text(value: object, name: str) -> str:
-    if not isinstance(value, str):
-        raise InvalidInput(f"{name} must be text, not {type(value).__name__}")
-    return value
-
-
-def _roles(roles: Collection[str] | None, name: str) -> tuple[str, ...] | None:
-    if roles is None:
-        return None
-    chosen = (roles,) if isinstance(roles, str) else tuple(roles)
-    unknown = [role for role in chosen if role not in ROLES]
-    if unknown or (name == "roles" and not chosen):
-        raise InvalidInput(f"{name} must name some of {', '.join(ROLES)}, not {unknown or 'nothing'}")
-    return chosen

@@ -155,7 +155,7 @@ class TurnHandle:
         )
 
     def publish(self, path: str, data: bytes | str, mime: str | None = None, at: Moment = None) -> None:
-        """A file that the host decided to keep, at a relative path. Publishing a path again keeps the later bytes."""
+        """A file that the host decided to keep, at a relative path; of a path given twice the later bytes count."""
         content = data.encode() if isinstance(data, str) else _bytes(data, "data")
         self._files.append(PublishedFile(check_path(path), content, self._at(at), mime or _mime(path)))
 

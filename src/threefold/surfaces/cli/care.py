@@ -15,13 +15,14 @@ from threefold.surfaces.cli.histories import embed_with_bar
 def add_commands(commands: Any) -> None:
     """Add this file's commands."""
     command = commands.add_parser("forget", help="remove a turn, a conversation, or all of the user, with a receipt")
-    command.add_argument("--conversation", help="remove this conversation")
-    command.add_argument("--turn", help="remove this turn of it")
-    command.add_argument("--all", action="store_true", help="remove everything of the user")
-    command.add_argument("--whole-tenant", action="store_true", help="remove every user of --tenant")
+    aim = command.add_mutually_exclusive_group(required=True)
+    aim.add_argument("--conversation", help="remove this conversation")
+    aim.add_argument("--all", action="store_true", help="remove everything of the user")
+    aim.add_argument("--whole-tenant", action="store_true", help="remove every user of --tenant")
+    command.add_argument("--turn", help="remove only this turn of the conversation")
     command.add_argument("--yes", action="store_true", help="do not ask")
-    command.set_defaults(run=forget)
-    command = commands.add_parser("reembed", help="embed what waits; with --all, everything anew with this program's model")
+    command.set_defaults(run=forget, wrong_usage=command.error)
+    command = commands.add_parser("reembed", help="embed what waits; everything anew if the model changed")
     command.add_argument("--all", action="store_true", help="drop all vectors first")
     command.set_defaults(run=reembed)
     command = commands.add_parser("doctor", help="look at the program and the store, explain each problem in a line")
@@ -32,10 +33,7 @@ def add_commands(commands: Any) -> None:
 def forget(context: Context, options: argparse.Namespace) -> int:
     """Remove, after asking, and print the receipt."""
     if options.turn and not options.conversation:
-        raise Conflict("--turn needs --conversation too")
-    aims = (options.conversation, options.all, options.whole_tenant)
-    if sum(bool(aim) for aim in aims) != 1:
-        raise Conflict("say what to forget: --conversation ID [--turn ID], --all, or --whole-tenant")
+        options.wrong_usage("--turn needs --conversation too")
     what = _named(context, options)
     if not options.yes and not _agreed(what):
         raise Conflict(f"nothing was removed; to remove {what}, answer yes or add --yes")
@@ -47,7 +45,8 @@ def forget(context: Context, options: argparse.Namespace) -> int:
     if context.json:
         context.emit(receipt.as_json())
     else:
-        print(f"forgot {what}: " + (", ".join(f"{n} {store}" for store, n in receipt.stores.items() if n) or "nothing was there"))
+        touched = ", ".join(f"{n} {store}" for store, n in receipt.stores.items() if n)
+        print(f"forgot {what}: {touched or 'nothing was there'}")
         for leftover in receipt.leftovers:
             print(f"not finished: {leftover}")
     return 1 if receipt.leftovers else 0
@@ -79,9 +78,11 @@ def reembed(context: Context, options: argparse.Namespace) -> int:
         embed_with_bar(db)
         after = db.state()
     if context.json:
-        context.emit({"embedder": after.embedder, "vectors": after.counts["vectors"], "pending": after.pending, "failed": after.failed})
+        counts = {"vectors": after.counts["vectors"], "pending": after.pending, "failed": after.failed}
+        context.emit({"embedder": after.embedder, **counts})
     else:
-        print(f"{after.counts['vectors']} rows are embedded by {after.embedder}, {after.pending} wait, {after.failed} failed")
+        vectors = after.counts["vectors"]
+        print(f"{vectors} rows are embedded by {after.embedder}, {after.pending} wait, {after.failed} failed")
         if after.last_failure:
             print(f"last failure: {after.last_failure}")
     return 1 if after.failed else 0

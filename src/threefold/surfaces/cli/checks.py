@@ -33,7 +33,8 @@ def examine(context: Context) -> list[Finding]:
 
 
 def _program() -> Iterator[Finding]:
-    yield Finding("program", f"threefold {threefold.__version__} on Python {platform.python_version()}, {platform.platform()}")
+    python = f"Python {platform.python_version()}, {platform.platform()}"
+    yield Finding("program", f"threefold {threefold.__version__} on {python}")
     versions = []
     for name in _LIBRARIES:
         try:
@@ -45,7 +46,8 @@ def _program() -> Iterator[Finding]:
         model = threefold.open(":memory:", background=False)
         vectors = model.embedder.embed(["a small test"]) if model.embedder else None
         shape = "none" if vectors is None else f"{vectors.shape[1]} dimensions"
-        yield Finding("embedder", f"{model.embedder.name if model.embedder else 'none'}, {shape}, bundled, works offline")
+        name = model.embedder.name if model.embedder else "none"
+        yield Finding("embedder", f"{name}, {shape}, bundled, works offline")
         model.close()
     except (ThreefoldError, OSError) as error:
         yield Finding("embedder", f"does not work: {error}; install the package anew", problem=True)
@@ -59,7 +61,8 @@ def _folder(context: Context) -> Iterator[Finding]:
         yield Finding("store", f"none at {folder} yet; `threefold import PATH` makes one, --db STORE names another")
         return
     if not os.access(folder, os.W_OK):
-        yield Finding("store", f"{folder} is read-only for you: change its rights, or name another with --db", problem=True)
+        says = f"{folder} is read-only for you: change its rights, or name another with --db"
+        yield Finding("store", says, problem=True)
     free = shutil.disk_usage(folder).free
     low = free < _LOW_SPACE
     yield Finding("disk", f"{free / 2**30:.1f} GiB free at {folder}" + ("; make room" if low else ""), problem=low)
@@ -84,7 +87,8 @@ def _contents(db: threefold.Threefold) -> Iterator[Finding]:
             "vectors", f"made by {state.embedder!r}, this program has {named!r}: run `threefold reembed`", problem=True
         )
     elif state.failed:
-        yield Finding("vectors", f"{state.failed} rows failed, last: {state.last_failure}; run `threefold reembed`", problem=True)
+        says = f"{state.failed} rows failed, last: {state.last_failure}; run `threefold reembed`"
+        yield Finding("vectors", says, problem=True)
     elif state.pending:
         yield Finding("vectors", f"{state.pending} rows wait (lexical search finds them); run `threefold reembed`")
     else:
@@ -93,6 +97,7 @@ def _contents(db: threefold.Threefold) -> Iterator[Finding]:
         yield Finding("store", problem, problem=True)
     missing = db.missing_blobs()
     if missing:
-        yield Finding("blobs", f"{len(missing)} files are missing or damaged, first {missing[0]}; restore an export", problem=True)
+        says = f"{len(missing)} files are missing or damaged, first {missing[0]}; restore an export"
+        yield Finding("blobs", says, problem=True)
     else:
         yield Finding("blobs", "every file that a turn refers to is there and whole")

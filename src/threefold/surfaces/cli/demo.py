@@ -27,7 +27,7 @@ _PLAN = "# Lisbon, 29 to 31 May\n\nFriday: ferry to Cacilhas, dinner at Ponto Fi
 
 def add_commands(commands: Any) -> None:
     """Add this file's command."""
-    command = commands.add_parser("demo", help="the main job on a small sample: record, search, show; no key, no network")
+    command = commands.add_parser("demo", help="the main job on a small sample; no key, no network")
     command.add_argument("--keep", metavar="FOLDER", help="keep the demo's store there, to look around afterwards")
     command.set_defaults(run=demo)
 
@@ -55,7 +55,8 @@ def demo(context: Context, options: argparse.Namespace) -> int:
         if not context.json:
             print_turn(view)
         data = alice.read(view.files[0].ref)
-        said.line(f"{view.files[0].name}: {len(data)} bytes read back, equal to what was published: {data == _PLAN.encode()}")
+        equal = data == _PLAN.encode()
+        said.line(f"{view.files[0].name}: {len(data)} bytes read back, equal to what was published: {equal}")
         if context.json:
             context.emit({"imported": done.imported, "searches": searches, "turn": view_to_json(view)})
         elif options.keep:

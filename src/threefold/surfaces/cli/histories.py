@@ -22,7 +22,7 @@ def add_commands(commands: Any) -> None:
         description="Import sessions of Claude Code, Codex and Gemini CLI, exports of ChatGPT and Claude, and JSONL.",
     )
     command.add_argument("paths", nargs="+", metavar="PATH", help="a folder, a zip file or a single file")
-    command.add_argument("--from", dest="kind", choices=_KINDS, default="auto", help="the format (default: look inside)")
+    command.add_argument("--from", dest="kind", choices=_KINDS, default="auto", help="the format (default: auto)")
     command.set_defaults(run=import_)
     command = commands.add_parser("export", help="write everything of the user into one zip file")
     command.add_argument("path", metavar="FILE.zip")
@@ -90,5 +90,6 @@ def restore(context: Context, options: argparse.Namespace) -> int:
             {"created": done.created, "replaced": done.replaced, "unchanged": done.unchanged, "blobs": done.blobs}
         )
     else:
-        print(f"{done.created} turns restored, {done.replaced} replaced, {done.unchanged} unchanged, {done.blobs} files")
+        turns = f"{done.created} turns restored, {done.replaced} replaced, {done.unchanged} unchanged"
+        print(f"{turns}, {done.blobs} files")
     return 0

@@ -52,7 +52,7 @@ def _common(target: argparse.ArgumentParser, fresh: bool) -> None:
         "--db", metavar="STORE", default=None if fresh else missing, help="the store: a folder (default: $THREEFOLD_DB)"
     )
     group.add_argument(
-        "--user", default=None if fresh else missing, help="whose record (default: $THREEFOLD_USER, then the login name)"
+        "--user", default=None if fresh else missing, help="whose record (default: $THREEFOLD_USER, then the login)"
     )
     group.add_argument("--tenant", default="default" if fresh else missing, help="whose tenant (default: default)")
     group.add_argument(

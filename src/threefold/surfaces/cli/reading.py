@@ -18,7 +18,7 @@ from threefold.surfaces.cli.context import Context, bold, dim, one_line
 
 def add_commands(commands: Any) -> None:
     """Add this file's commands."""
-    command = commands.add_parser("search", help="find turns by what was said", description="Find turns by what was said.")
+    command = commands.add_parser("search", help="find turns by what was said")
     command.add_argument("query", nargs="+", help="a question or words, in any language")
     command.add_argument("--role", action="append", choices=ROLES, help="only this role; may be repeated")
     command.add_argument("--conversation", help="only this conversation")
@@ -26,7 +26,7 @@ def add_commands(commands: Any) -> None:
     command.add_argument("--since", metavar="TIME", help="not before, such as 2026-01-31 or 2026-01-31T08:00")
     command.add_argument("--until", metavar="TIME", help="before")
     command.add_argument("--limit", type=int, default=5, help="how many (default: 5)")
-    command.add_argument("--group", choices=("turn", "conversation"), default="turn", help="one hit for each (default: turn)")
+    command.add_argument("--group", choices=("turn", "conversation"), default="turn", help="one hit for each")
     command.add_argument("--explain", action="store_true", help="show how each score came about")
     command.set_defaults(run=search)
     command = commands.add_parser("log", help="conversations, or the turns of one")
@@ -113,15 +113,13 @@ def log(context: Context, options: argparse.Namespace) -> int:
         conv = context.handle(db).conv
         if options.conversation is None and not (options.since or options.until):
             return _log_conversations(context, conv.conversations(options.limit))
-        turns = conv.turns(
-            options.conversation, options.ordinal, options.since, options.until, limit=options.limit
-        )
+        turns = conv.turns(options.conversation, options.ordinal, options.since, options.until, limit=options.limit)
     if context.json:
         context.emit({"turns": [_turn_to_json(turn) for turn in turns]})
         return 0
     for turn in turns:
-        ref = dim(turn_ref(turn.conversation, turn.turn))
-        print(f"{turn.ordinal:>4}  {turn.started:%Y-%m-%d %H:%M}  {turn.status:<9}  {one_line(turn.about, 80)}\n      {ref}")
+        print(f"{turn.ordinal:>4}  {turn.started:%Y-%m-%d %H:%M}  {turn.status:<9}  {one_line(turn.about, 80)}")
+        print(f"      {dim(turn_ref(turn.conversation, turn.turn))}")
     if not turns:
         print("no turns")
     return 0
@@ -146,7 +144,8 @@ def _log_conversations(context: Context, found: tuple[Conversation, ...]) -> int
         )
         return 0
     for c in found:
-        print(f"{c.last_activity:%Y-%m-%d %H:%M}  {c.turns:>5} turns  {one_line(c.title, 60)}\n{dim('                  ' + c.id)}")
+        print(f"{c.last_activity:%Y-%m-%d %H:%M}  {c.turns:>5} turns  {one_line(c.title, 60)}")
+        print(dim(f"                  {c.id}"))
     if not found:
         print("no conversations")
     return 0
@@ -182,7 +181,8 @@ def show(context: Context, options: argparse.Namespace) -> int:
         elif found.kind == "turn":
             print_turn(materialise(handle.conv.stored(handle.conv.parse(options.ref, options.conversation))))
         elif found.file is not None:
-            print(f"{found.ref}\n{found.file.size} bytes, {found.file.mime or 'unknown type'}, SHA-256 {found.file.digest}")
+            file = found.file
+            print(f"{found.ref}\n{file.size} bytes, {file.mime or 'unknown type'}, SHA-256 {file.digest}")
             print("the exact bytes: add --raw")
         else:
             print(found.as_bytes().decode())
@@ -193,12 +193,14 @@ def print_turn(view: TurnView) -> None:
     """A materialised turn as a person would read it."""
     print(bold(f"{view.conversation}, turn {view.ordinal} ({view.status})  {view.started:%Y-%m-%d %H:%M}"))
     for message in view.messages:
-        print(f"{dim(f'[{message.at:%H:%M:%S}]')} {bold(message.author or message.role)} ({message.kind}): {message.text}")
+        who = f"{bold(message.author or message.role)} ({message.kind})"
+        print(f"{dim(f'[{message.at:%H:%M:%S}]')} {who}: {message.text}")
     for title, cards in (("attached", view.attachments), ("published", view.files)):
         for card in cards:
             print(f"  {title}: {card.name} ({card.size} bytes)  {dim(card.ref)}")
     for step in view.steps:
-        print(f"  step: {step.name} ({step.status}) {one_line(str(step.arguments or ''), 60)} → {one_line(str(step.result or ''), 60)}")
+        given, result = (one_line(str(value or ""), 60) for value in (step.arguments, step.result))
+        print(f"  step: {step.name} ({step.status}) {given} → {result}")
     for source in view.citations:
         print(f"  source: {source.get('title') or source['url']}")
     for note in view.notes:

@@ -1,0 +1,154 @@
+"""Write docs/reference.md from the code: signatures, docstrings, fields, the command line. A test holds both together."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import inspect
+import sys
+from pathlib import Path
+from typing import Any
+
+import threefold
+from threefold import aio, errors, ports
+from threefold.app import Imported
+from threefold.archive.export import Exported
+from threefold.archive.restore import Restored
+from threefold.importers import KINDS, Skipped
+from threefold.model.record import CatalogEntry, Conversation, Feedback, Timeline
+from threefold.model.retention import Receipt
+from threefold.realms.conv.hits import Hit, Results, Snippet
+from threefold.realms.conv.realm import Conv
+from threefold.realms.conv.recorder import TurnHandle
+from threefold.realms.conv.resolve import Resolved
+from threefold.realms.conv.view import FileCard, Message, StepView, TurnView
+from threefold.search.refine import Refinement
+from threefold.surfaces.cli.main import parser
+
+TARGET = Path(__file__).parent.parent / "docs" / "reference.md"
+SECTIONS: list[tuple[str, list[Any]]] = [
+    ("Opening", [threefold.open, threefold.Config, threefold.restore, aio.open]),
+    ("The store and the handle", [threefold.Threefold, threefold.Handle]),
+    ("Recording", [TurnHandle]),
+    ("The record", [Conv]),
+    ("Ranking", [threefold.Ranking, Refinement]),
+    (
+        "What comes back",
+        [
+            Results, Hit, Snippet, Conversation, CatalogEntry, Timeline, TurnView, Message, FileCard, StepView, Feedback,
+            Resolved, Receipt, Imported, Skipped, Exported, Restored,
+        ],
+    ),
+    ("Ports, for contributors", [ports.Store, ports.Upkeep, ports.Blobs, ports.Embedder]),
+]  # fmt: skip
+
+
+def reference() -> str:
+    """The whole page."""
+    parts = [
+        "# Reference",
+        "Made from the code by `scripts/make_reference.py`; do not edit. Arguments after the first are best given by name.",
+    ]
+    for title, objects in SECTIONS:
+        parts.append(f"## {title}")
+        for found in objects:
+            parts.append(_object(found))
+    parts.append("## Errors")
+    parts.append("\n".join(_error(errors.ThreefoldError, 0)))
+    parts.append("## Command line")
+    parts.append(_command_line())
+    parts.append(f"Formats of `import --from`: {', '.join(KINDS)}.")
+    return "\n\n".join(parts) + "\n"
+
+
+def _object(found: Any) -> str:
+    name = "threefold.aio.open" if found is aio.open else found.__name__
+    if inspect.isfunction(found):
+        shown = name if "." in name else f"threefold.{name}"
+        return f"### `{shown}{_signature(found)}`\n\n{_doc(found)}"
+    lines = [f"### {name}", _doc(found)]
+    if dataclasses.is_dataclass(found):
+        lines.append("\n".join(f"- `{f.name}`: {_type(f.type)}" for f in dataclasses.fields(found)))
+    for member, value in vars(found).items():
+        if member.startswith("_"):
+            continue
+        if isinstance(value, property):
+            lines.append(f"`{member}`: {_doc(value.fget)}")
+        elif inspect.isfunction(value):
+            lines.append(f"**`{member}{_signature(value)}`**\n\n{_doc(value)}")
+    return "\n\n".join(lines)
+
+
+def _type(annotation: Any) -> str:
+    return f"`{annotation}`" if isinstance(annotation, str) else f"`{getattr(annotation, '__name__', annotation)}`"
+
+
+def _signature(function: Any) -> str:
+    found = inspect.signature(function)
+    kept = [p.replace(annotation=_Plain(p.annotation)) for p in found.parameters.values() if p.name != "self"]
+    return str(found.replace(parameters=kept, return_annotation=_Plain(found.return_annotation)))
+
+
+class _Plain(str):
+    """An annotation that prints without quotes."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def _doc(found: Any) -> str:
+    lines = inspect.getdoc(found).splitlines()
+    shown, block = [], False
+    for line in lines:
+        if line.rstrip() in ("Args:", "Raises:"):
+            shown += [f"*{line.strip()[:-1]}*", ""]
+            block = True
+        elif block and line.startswith("    ") and not line.startswith("     "):
+            shown.append(f"- {line.strip()}")
+        elif block and line.startswith("    "):
+            shown.append(f"  {line.strip()}")
+        else:
+            block = block and not line
+            shown.append(line)
+    return "\n".join(shown)
+
+
+def _error(error: type, depth: int) -> list[str]:
+    lines = [f"{'  ' * depth}- `{error.__name__}`: {inspect.getdoc(error)}"]
+    for child in error.__subclasses__():
+        lines += _error(child, depth + 1)
+    return lines
+
+
+def _command_line() -> str:
+    root = parser()
+    actions = [a for a in root._actions if isinstance(a, argparse._SubParsersAction)]  # noqa: SLF001 - no public way
+    lines = ["Exit status: 0 done, 1 the request failed (one line on standard error), 2 wrong usage.", _options(root)]
+    helps = {choice.dest: choice.help for choice in actions[0]._choices_actions}  # noqa: SLF001
+    for name, command in actions[0].choices.items():
+        lines.append(f"### `threefold {name}`\n\n{helps[name]}.")
+        lines.append(_options(command))
+    return "\n\n".join(lines)
+
+
+def _options(command: argparse.ArgumentParser) -> str:
+    common = {"--db", "--user", "--tenant", "--json"} if " " in command.prog else set()
+    rows = []
+    for action in command._actions:  # noqa: SLF001
+        if action.help == argparse.SUPPRESS or isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
+            continue
+        if set(action.option_strings) & (common | {"-h"}):
+            continue
+        shown = ", ".join(action.option_strings) or str(action.metavar or action.dest)
+        rows.append(f"- `{shown}`: {action.help}" if action.help else f"- `{shown}`")
+    return "\n".join(rows)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["--check"]:
+        sys.exit(
+            0 if TARGET.read_text("utf-8") == reference() else "docs/reference.md is old: run scripts/make_reference.py"
+        )
+    TARGET.write_text(reference(), "utf-8")

@@ -1,0 +1,167 @@
+"""One question, two reads: candidates from the store, ranked by pure rooms, then the rows that are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Literal, get_args
+
+from threefold.errors import InvalidInput, ThreefoldError
+from threefold.model.clean import storable
+from threefold.model.query import LISTS, Candidates, Filter, ListName, Query
+from threefold.model.scope import Scope, check_id
+from threefold.model.times import parse_moment
+from threefold.model.turn import ROLES
+from threefold.realms.conv.hits import Presentation, Results, present
+from threefold.realms.conv.recorder import Moment
+from threefold.realms.conv.wiring import Ports
+from threefold.search.rank import Ranking, by_conversation, by_turn, rank
+from threefold.text.terms import query_terms
+
+if TYPE_CHECKING:
+    import numpy as np
+
+MAX_LIMIT = 10_000
+# Longer questions are cut: what stands there is a document, and every word of it costs a look-up.
+MAX_QUERY = 10_000
+# Turns of a conversation that come with a hit that is grouped by conversation, the best one included.
+MAX_TURNS = 3
+SearchScope = Literal["user", "agent", "conversation"]
+Grouping = Literal["turn", "conversation"]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The arguments of `Conv.search`, unchecked."""
+
+    text: str
+    roles: Collection[str] | None
+    conversation: str | None
+    scope: SearchScope | None
+    agent: str | None
+    since: Moment
+    until: Moment
+    limit: int
+    snippets: Collection[str]
+    neighbours: int
+    group: Grouping
+    lists: Sequence[ListName]
+    ranking: Ranking | None
+    explain: bool
+
+
+def find(scope: Scope, ports: Ports, request: Request) -> Results:
+    """Answer a search; see `Conv.search`."""
+    text = storable(check_text(request.text, "query"))[:MAX_QUERY]
+    where = _filter(scope, request, ports.clock())
+    check_limit(request.limit, MAX_LIMIT)
+    if request.group not in get_args(Grouping):
+        raise InvalidInput(f"group {request.group!r} must be turn or conversation")
+    snippets = _roles(request.snippets, "snippets") or ()
+    neighbours = _count(request.neighbours, "neighbours")
+    ranking = request.ranking or ports.ranking
+
+    query, warnings = _query(scope, ports, text, where, request.lists, max(ranking.depth, 2 * request.limit))
+    found = ports.store.candidates(query)
+    groups = by_turn(rank(found, ranking, where.now))
+    if request.group == "conversation":
+        groups = [(score, turns[:MAX_TURNS]) for score, turns in by_conversation(groups)]
+    groups = groups[: request.limit]
+    keys = [best.row.key for _, turns in groups for best, _ in turns]
+    rows = ports.store.rows(scope, keys, where.now, neighbours) if keys else ()
+
+    shown = Presentation(query.terms + _variants(found), snippets, neighbours, request.explain)
+    return Results(present(groups, rows, shown), _mode(query, found), (*warnings, *found.warnings), found.corrections)
+
+
+def _query(
+    scope: Scope, ports: Ports, text: str, where: Filter, lists: Sequence[ListName], depth: int
+) -> tuple[Query, tuple[str, ...]]:
+    """The question for the store, and warnings about what cannot be asked."""
+    unknown = [name for name in lists if name not in LISTS]
+    if unknown or not lists:
+        raise InvalidInput(f"lists must name some of {', '.join(LISTS)}, not {unknown or 'nothing'}")
+    wanted = tuple(name for name in LISTS if name in lists)
+    vector, warning = _vector(ports, text) if "semantic" in wanted else (None, None)
+    model = None if ports.embedder is None else ports.embedder.name
+    query = Query(scope, where, query_terms(text), wanted, vector, model, depth)
+    return query, () if warning is None else (warning,)
+
+
+def _vector(ports: Ports, text: str) -> tuple[np.ndarray | None, str | None]:
+    """The question's vector; or why there is none. A model that is still loading is never waited for."""
+    embedder = ports.embedder
+    if embedder is None:
+        return None, "semantic search is off: the store was opened without an embedder"
+    if not embedder.ready:
+        ports.warm()
+        return None, f"semantic search is off for the moment: the model {embedder.name!r} is being loaded"
+    try:
+        return embedder.embed([text])[0], None
+    except ThreefoldError as error:
+        return None, f"semantic search is off: the embedder failed: {error}"
+
+
+def _mode(query: Query, found: Candidates) -> str:
+    """Which kinds of lists took part."""
+    if "semantic" not in query.lists or query.vector is None or found.warnings:
+        return "lexical"
+    return "hybrid" if len(query.lists) > 1 else "semantic"
+
+
+def _variants(found: Candidates) -> tuple[str, ...]:
+    return tuple(term for variants in found.corrections.values() for term, _ in variants)
+
+
+def _filter(scope: Scope, request: Request, now: datetime) -> Filter:
+    kind, conversation, agent = request.scope, request.conversation, request.agent
+    if kind is not None and kind not in get_args(SearchScope):
+        raise InvalidInput(f"scope {kind!r} must be user, agent or conversation")
+    if conversation is not None:
+        check_id(conversation, "conversation")
+    elif kind == "conversation":
+        raise InvalidInput("scope='conversation' needs the argument conversation")
+    if kind == "user" and (conversation is not None or agent is not None):
+        raise InvalidInput("scope='user' searches the whole history; leave conversation and agent out")
+    if kind == "agent" and agent is None:
+        agent = scope.agent
+        if agent is None:
+            raise InvalidInput("scope='agent' needs the argument agent, or a handle with an agent")
+    return Filter(
+        now=now,
+        roles=_roles(request.roles, "roles"),
+        conversation=conversation,
+        agent=None if agent is None else check_id(agent, "agent"),
+        since=None if request.since is None else parse_moment(request.since, "since"),
+        until=None if request.until is None else parse_moment(request.until, "until"),
+    )
+
+
+def _roles(roles: Collection[str] | None, name: str) -> tuple[str, ...] | None:
+    if roles is None:
+        return None
+    chosen = (roles,) if isinstance(roles, str) else tuple(roles)
+    unknown = [role for role in chosen if role not in ROLES]
+    if unknown or (name == "roles" and not chosen):
+        raise InvalidInput(f"{name} must name some of {', '.join(ROLES)}, not {unknown or 'nothing'}")
+    return chosen
+
+
+def _count(value: int, name: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= 100:
+        raise InvalidInput(f"{name} {value!r} must be a whole number from 0 to 100")
+    return value
+
+
+def check_limit(limit: int, most: int) -> None:
+    """Refuse a limit that is not from 1 to `most`."""
+    if not isinstance(limit, int) or isinstance(limit, bool) or not 1 <= limit <= most:
+        raise InvalidInput(f"limit {limit!r} must be a whole number from 1 to {most}")
+
+
+def check_text(value: object, name: str) -> str:
+    """Refuse what is not text."""
+    if not isinstance(value, str):
+        raise InvalidInput(f"{name} must be text, not {type(value).__name__}")
+    return value

@@ -1,0 +1,24 @@
+"""What the record of one scope is wired to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from threefold.ports import Blobs, Embedder, Store
+from threefold.search.rank import Ranking
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """Ports and settings. `committed` is called after a commit that has work for later, `warm` to load the model."""
+
+    store: Store
+    blobs: Blobs
+    embedder: Embedder | None
+    clock: Callable[[], datetime]
+    ttl: timedelta | None
+    ranking: Ranking
+    committed: Callable[[], None]
+    warm: Callable[[], None]

@@ -1,0 +1,201 @@
+"""The command line as a user runs it: in a process of its own, on a store in a folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from threefold.importers import KINDS
+from threefold.surfaces.cli import histories
+
+ROOT = Path(__file__).parent.parent.parent
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+LINES = [
+    {
+        "conversation": "trip",
+        "id": "1",
+        "role": "user",
+        "content": "Plan a weekend in Lisbon",
+        "at": "2026-05-01T10:00:00Z",
+    },
+    {
+        "conversation": "trip",
+        "id": "2",
+        "role": "assistant",
+        "content": "Fish at Ponto Final",
+        "at": "2026-05-01T10:00:09Z",
+    },
+    {"conversation": "游戏", "id": "3", "role": "user", "content": "今天玩成语接龙游戏", "at": "2026-06-01T10:00:00Z"},
+]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    def call(*arguments: str, **more: Any) -> subprocess.CompletedProcess[str]:
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("THREEFOLD")}
+        environment |= {
+            "PYTHONPATH": str(ROOT / "src"),
+            "THREEFOLD_DB": str(tmp_path / "store"),
+            "THREEFOLD_USER": "ann",
+        }
+        return subprocess.run(
+            [sys.executable, "-m", "threefold", *arguments],
+            env=environment,
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            check=False,
+            cwd=tmp_path,
+            **more,
+        )
+
+    return call
+
+
+@pytest.fixture
+def history(tmp_path: Path) -> Path:
+    path = tmp_path / "history.jsonl"
+    path.write_text("\n".join(json.dumps(line, ensure_ascii=False) for line in [*LINES]) + "\n{broken\n", "utf-8")
+    return path
+
+
+def ok(done: subprocess.CompletedProcess[str]) -> Any:
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_import_then_search_log_and_show(run: Run, history: Path) -> None:
+    done = ok(run("import", str(history), "--json"))
+    assert (done["imported"], done["unchanged"], len(done["skipped"])) == (2, 0, 1)
+    assert "line 4" in done["skipped"][0]["where"]
+    again = ok(run("--json", "import", str(history)))
+    assert (again["imported"], again["unchanged"]) == (0, 2)
+
+    found = ok(run("search", "weekend", "Lisbon", "--json"))
+    assert found["mode"] == "hybrid"
+    assert found["took_ms"] > 0
+    hit = found["hits"][0]
+    assert hit["conversation"] == "trip"
+    assert hit["matched"] == ["weekend", "Lisbon"]
+    assert hit["at"] == "2026-05-01T10:00:00Z"
+
+    assert ok(run("show", hit["ref"], "--json"))["value"]["text"] == "Plan a weekend in Lisbon"
+    assert run("show", hit["ref"], "--raw").stdout == "Plan a weekend in Lisbon"
+    listed = ok(run("log", "--json"))["conversations"]
+    assert [c["id"] for c in listed] == ["游戏", "trip"]
+    turns = ok(run("log", "trip", "--json"))["turns"]
+    assert turns[0]["about"] == "Plan a weekend in Lisbon"
+    assert "Ponto Final" in run("show", turns[0]["ref"]).stdout
+
+
+def test_a_chinese_word_is_found_and_printed_readably(run: Run, history: Path) -> None:
+    run("import", str(history))
+    shown = run("search", "接龙")
+    assert "今天玩成语接龙游戏" in shown.stdout
+    assert "matched: 接龙" in shown.stdout
+    assert "\\u" not in run("search", "接龙", "--json").stdout
+
+
+def test_another_user_sees_nothing(run: Run, history: Path) -> None:
+    run("import", str(history))
+    assert ok(run("--user", "ann2", "search", "Lisbon", "--json"))["hits"] == []
+    assert ok(run("--user", "an", "log", "--json"))["conversations"] == []
+
+
+def test_export_wipe_restore_gives_the_same_hits(run: Run, history: Path, tmp_path: Path) -> None:
+    run("import", str(history))
+    before = ok(run("search", "fish in Lisbon", "--json"))["hits"]
+    assert ok(run("export", "all.zip", "--json"))["turns"] == 2
+    receipt = ok(run("forget", "--all", "--yes", "--json"))
+    assert receipt["stores"]["turns"] == 2
+    assert ok(run("search", "fish in Lisbon", "--json"))["hits"] == []
+    assert ok(run("restore", "all.zip", "--json"))["created"] == 2
+    assert ok(run("search", "fish in Lisbon", "--json"))["hits"] == before
+
+
+def test_forget_asks_first(run: Run, history: Path) -> None:
+    run("import", str(history))
+    refused = run("forget", "--all", stdin=subprocess.DEVNULL)
+    assert refused.returncode == 1
+    assert "--yes" in refused.stderr
+    assert ok(run("search", "Lisbon", "--json"))["hits"]
+
+
+def test_reading_never_makes_a_store(run: Run, tmp_path: Path) -> None:
+    for command in (["search", "x"], ["log"], ["show", "conv:ar:conv_a.turn_b.user.prompt"], ["doctor"]):
+        run(*command)
+    assert not (tmp_path / "store").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["search", "x"], "no store"),
+        (["import", "no-such-file"], "no-such-file"),
+        (["restore", "no.zip"], "no.zip"),
+        (["--user", " ", "import", "."], "user"),
+    ],
+)
+def test_a_failure_is_one_line_on_standard_error(run: Run, arguments: list[str], says: str) -> None:
+    done = run(*arguments)
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_wrong_usage_is_status_two(run: Run) -> None:
+    assert run("nonsense").returncode == 2
+    assert run("search").returncode == 2
+
+
+def test_bad_references_and_limits_are_explained(run: Run, history: Path) -> None:
+    run("import", str(history))
+    assert "family" in run("show", "conv:zz:conv_a.turn_b.user.prompt").stderr
+    assert "limit" in run("search", "x", "--limit", "0").stderr
+    assert "since" in run("search", "x", "--since", "yesterday-ish").stderr
+    assert run("show", "conv:ar:conv_trip.turn_nope.user.prompt").returncode == 1
+
+
+def test_doctor_finds_nothing_wrong_and_says_so(run: Run, history: Path) -> None:
+    run("import", str(history))
+    done = ok(run("doctor", "--json"))
+    assert done["ok"]
+    assert "✓" in run("doctor").stdout
+
+
+def test_doctor_repairs_a_lost_index(run: Run, history: Path, tmp_path: Path) -> None:
+    import apsw
+
+    run("import", str(history))
+    db = apsw.Connection(str(tmp_path / "store" / "record.db"))
+    db.execute("INSERT INTO words (words) VALUES ('delete-all')")
+    db.close()
+    broken = run("doctor")
+    assert broken.returncode == 1
+    assert "--repair" in broken.stdout
+    assert "3 rows indexed anew" in run("doctor", "--repair").stderr
+    assert ok(run("search", "Lisbon", "--json"))["hits"]
+
+
+def test_demo_ends_with_found_turns_and_a_materialised_one(run: Run) -> None:
+    shown = run("demo")
+    assert shown.returncode == 0, shown.stderr
+    assert "equal to what was published: True" in shown.stdout
+    assert shown.stdout.count("matched:") >= 3
+    done = ok(run("demo", "--json"))
+    wanted = ["lisbon", "q2-report", "q2-report", "学校", "дача"]
+    assert [search["hits"][0]["conversation"] for search in done["searches"]] == wanted
+    assert done["turn"]["files"][0]["name"] == "plan.md"
+
+
+def test_the_formats_of_the_command_line_are_those_of_the_importers() -> None:
+    assert histories._KINDS == KINDS
