@@ -43,7 +43,7 @@ def block_to_json(block: Block) -> dict[str, Any]:
 
 
 def log_to_json(log: TurnLog) -> dict[str, Any]:
-    """A TurnLog as JSON: the envelope (`version`, `turn_id`, times, `status`, `counts`, `tokens`, …) and its `blocks`."""
+    """A TurnLog as JSON: the envelope (`version`, `turn_id`, times, `status`, `counts`, …) and its `blocks`."""
     return {
         "version": LOG_VERSION,
         "turn_id": log.turn,

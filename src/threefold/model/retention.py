@@ -6,16 +6,28 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from threefold.errors import InvalidInput
+
 Gone = Literal["expired", "purged"]
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a purge removes within its scope. Nothing set: all of the user; `tenant`: every user of the tenant."""
+    """What a purge removes within its scope. Nothing set: all of the user; `tenant`: every user of the tenant.
+
+    Raises:
+        InvalidInput: a turn without its conversation, or a part of a tenant.
+    """
 
     conversation: str | None = None
     turn: str | None = None
     tenant: bool = False
+
+    def __post_init__(self) -> None:
+        if self.turn is not None and self.conversation is None:
+            raise InvalidInput("a turn is removed within its conversation; give both")
+        if self.tenant and self.conversation is not None:
+            raise InvalidInput("a tenant is removed whole; leave conversation and turn out")
 
     @property
     def kind(self) -> str:

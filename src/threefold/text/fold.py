@@ -23,9 +23,12 @@ _OPTIONAL_MARKS = re.compile("[\u0300-\u036f\u0483-\u0487\u0591-\u05c7\u0610-\u0
 
 
 def fold(word: str) -> str:
-    """The spelling that `word` is indexed and asked under: compatibility forms, case, optional marks folded."""
+    """The spelling that `word` is indexed and asked under: compatibility forms, case, optional marks folded.
+
+    White space that a compatibility form brings along (`ﷺ` is four words) goes: a term has none.
+    """
     if word.isascii():
         return word.lower()
     word = unicodedata.normalize("NFKC", word).casefold()
     word = _OPTIONAL_MARKS.sub("", unicodedata.normalize("NFD", word)).translate(_LETTERS)
-    return unicodedata.normalize("NFC", word)
+    return unicodedata.normalize("NFC", "".join(word.split()))

@@ -21,6 +21,7 @@ from threefold.text.stop import STOP_WORDS
 # Changes whenever the terms of some text change, so that a store can tell that its index is older.
 ANALYZER = 1
 MAX_TERM = 64
+MAX_CACHED = 256
 WILDCARD = "*"
 
 # Scripts that do not put spaces between words: Thai, Lao, Tibetan, Myanmar, Khmer, Han, Kana, Hangul and extensions.
@@ -101,17 +102,24 @@ def _pairs(run: str) -> list[str]:
     return [run[i : i + 2] for i in range(len(run))]
 
 
-@lru_cache(maxsize=1 << 17)
 def _piece_terms(piece: str) -> tuple[str, ...]:
-    parts = _PARTS.findall(piece) if len(piece) <= 4096 else _PARTS.findall(piece[:4096])
+    # Pieces of any length are looked through whole, but only short ones are worth remembering.
+    return _short_piece_terms(piece) if len(piece) <= MAX_CACHED else _all_piece_terms(piece)
+
+
+def _all_piece_terms(piece: str) -> tuple[str, ...]:
+    parts = _PARTS.findall(piece) or [piece]  # a symbol has no parts
     terms = [term for part in parts for term in _word_terms(part)]
     if len(parts) > 1:
-        whole = fold(piece.strip("'’"))
-        if "'" not in piece and "’" not in piece and len(whole) <= MAX_TERM:
+        whole = fold(piece.strip("'’")) if len(piece) <= MAX_CACHED else ""
+        if "'" not in piece and "’" not in piece and 0 < len(whole) <= MAX_TERM:
             terms.append(whole)
         elif len(terms) > 1:  # it's, l'amour: what is left of the apostrophe alone says nothing
             terms = [t for t in terms if len(t) > 1] or terms
     return tuple(terms)
+
+
+_short_piece_terms = lru_cache(maxsize=1 << 17)(_all_piece_terms)
 
 
 def _word_terms(word: str) -> list[str]:

@@ -164,7 +164,7 @@ class TurnHandle:
         self._sources.append(Source(_text(url, "url"), title, text))
 
     def summary(self, text: str, refs: Collection[str] = (), anchors: Collection[str] = (), at: Moment = None) -> None:
-        """The agent's working summary: goal, outcome, references, literal phrases to find it by. The last one counts."""
+        """The agent's working summary: goal, outcome, references, phrases to find it by. The last one counts."""
         self._summary = Summary(_text(text, "summary"), self._at(at), tuple(refs), tuple(anchors))
 
     def note(self, text: str, tag: str | None = None, at: Moment = None) -> None:

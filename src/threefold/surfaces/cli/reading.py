@@ -199,8 +199,8 @@ def print_turn(view: TurnView) -> None:
         for card in cards:
             print(f"  {title}: {card.name} ({card.size} bytes)  {dim(card.ref)}")
     for step in view.steps:
-        given, result = (one_line(str(value or ""), 60) for value in (step.arguments, step.result))
-        print(f"  step: {step.name} ({step.status}) {given} → {result}")
+        arguments, result = (one_line(str(value or ""), 60) for value in (step.arguments, step.result))
+        print(f"  step: {step.name} ({step.status}) {arguments} → {result}")
     for source in view.citations:
         print(f"  source: {source.get('title') or source['url']}")
     for note in view.notes:
