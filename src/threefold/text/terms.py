@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import threading
+import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import chain
@@ -18,8 +19,9 @@ import Stemmer
 from threefold.text.fold import fold
 from threefold.text.stop import STOP_WORDS
 
-# Changes whenever the terms of some text change, so that a store can tell that its index is older.
-ANALYZER = 1
+# Names how terms are made, so that a store can tell that its index was made otherwise. The first number is raised
+# whenever this file, `fold` or the patterns change the terms of some text.
+ANALYZER = f"1, Unicode {unicodedata.unidata_version}, Snowball {Stemmer.version()}"
 MAX_TERM = 64
 MAX_CACHED = 256
 WILDCARD = "*"
@@ -111,11 +113,10 @@ def _all_piece_terms(piece: str) -> tuple[str, ...]:
     parts = _PARTS.findall(piece) or [piece]  # a symbol has no parts
     terms = [term for part in parts for term in _word_terms(part)]
     if len(parts) > 1:
-        whole = fold(piece.strip("'’")) if len(piece) <= MAX_CACHED else ""
-        if "'" not in piece and "’" not in piece and 0 < len(whole) <= MAX_TERM:
-            terms.append(whole)
-        elif len(terms) > 1:  # it's, l'amour: what is left of the apostrophe alone says nothing
+        if "'" in piece or "’" in piece:  # it's, l'amour: what is left of the apostrophe alone says nothing
             terms = [t for t in terms if len(t) > 1] or terms
+        elif len(piece) <= MAX_CACHED and 0 < len(whole := fold(piece)) <= MAX_TERM:
+            terms.append(whole)
     return tuple(terms)
 
 

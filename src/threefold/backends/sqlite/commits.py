@@ -5,12 +5,13 @@ from __future__ import annotations
 import apsw
 
 from threefold.backends.sqlite.connection import one, scalar
-from threefold.backends.sqlite.keys import find_owner, make_owner, scope_text, term_text, tombstone
+from threefold.backends.sqlite.indexing import index_row
+from threefold.backends.sqlite.keys import find_owner, make_owner, tombstone
 from threefold.backends.sqlite.packing import pack, pack_log
 from threefold.backends.sqlite.removal import remove_turns
 from threefold.errors import Forbidden, NotFound, Unavailable
 from threefold.model.commit import Commit, Outcome, PutFeedback, Recorded, RecordTurn, supersede
-from threefold.model.record import Row, TurnRecord
+from threefold.model.record import TurnRecord
 from threefold.model.scope import Scope
 from threefold.model.times import from_micros, to_micros
 from threefold.model.titles import title_of
@@ -140,16 +141,6 @@ def _insert_rows(db: apsw.Connection, owner: int, conversation: int, turn: int, 
             ),
         )  # fmt: skip
         index_row(db, owner, db.last_insert_rowid(), conversation, row)
-
-
-def index_row(db: apsw.Connection, owner: int, number: int, conversation: int, row: Row) -> None:
-    """Put a stored row into the full-text index, the vocabulary and the queue for vectors."""
-    scope = scope_text(owner, conversation, row.role)
-    db.execute("INSERT INTO words (rowid, scope, terms) VALUES (?, ?, ?)", (number, scope, term_text(owner, row.terms)))
-    db.executemany(
-        "INSERT OR IGNORE INTO vocabulary (owner, term) VALUES (?, ?)", [(owner, term) for term in set(row.terms)]
-    )
-    db.execute("INSERT INTO waiting (row, owner) VALUES (?, ?)", (number, owner))
 
 
 def _touch_conversation(db: apsw.Connection, owner: int, conversation: int, record: TurnRecord) -> None:

@@ -103,7 +103,8 @@ def turn(db: apsw.Connection, scope: Scope, conversation: str, name: str, now: d
         return None
     found = one(
         db,
-        """SELECT t.id, t.conversation, t.state, t.agent, t.app, t.expires, t.digest, t.head, t.log, t.replay, c.title, t.started
+        """SELECT t.id, t.conversation, t.state, t.agent, t.app, t.expires, t.digest, t.head, t.log, t.replay,
+                  c.title, t.started
            FROM conversations AS c JOIN turns AS t ON t.conversation = c.id
            WHERE c.owner = ? AND c.name = ? AND t.name = ?""",
         (owner, conversation, name),

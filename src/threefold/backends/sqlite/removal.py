@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import apsw
 
-from threefold.backends.sqlite.connection import fetch, one
-from threefold.backends.sqlite.keys import find_owner, marks, scope_text, term_key, term_text, tombstone
+from threefold.backends.sqlite.connection import fetch
+from threefold.backends.sqlite.indexing import forget_words, unindex_rows
+from threefold.backends.sqlite.keys import find_owner, marks, tombstone
 from threefold.errors import Forbidden
 from threefold.model.retention import Gone, Target
 from threefold.model.scope import Scope
 from threefold.ports import Blobs
-from threefold.text.terms import index_terms
 
 _CHUNK = 500
 
@@ -26,25 +26,24 @@ def remove_turns(db: apsw.Connection, owner: int, turns: Sequence[int], whole_ow
     gone: Counter[str] = Counter()
     terms: set[str] = set()
     for chunk in _chunks(turns):
-        gone += _unindex(db, owner, chunk, terms)
+        gone += unindex_rows(db, owner, chunk, terms)
         gone += _doom_files(db, owner, chunk)
         for table, store in (("rows", "rows"), ("feedback", "feedback")):
             db.execute(f"DELETE FROM {table} WHERE owner = ? AND turn IN ({marks(len(chunk))})", (owner, *chunk))
             gone[store] += db.changes()
-        db.execute(
-            f"""UPDATE conversations SET turns = turns - (
-                    SELECT count(*) FROM turns AS t WHERE t.conversation = conversations.id AND t.id IN ({marks(len(chunk))}))
-                WHERE owner = ? AND id IN (
-                    SELECT conversation FROM turns WHERE owner = ? AND id IN ({marks(len(chunk))}))""",
-            (*chunk, owner, owner, *chunk),
+        fewer = fetch(
+            db,
+            f"SELECT count(*), conversation FROM turns WHERE owner = ? AND id IN ({marks(len(chunk))}) GROUP BY 2",
+            (owner, *chunk),
         )
+        db.executemany("UPDATE conversations SET turns = turns - ? WHERE id = ?", fewer)
         db.execute(f"DELETE FROM turns WHERE owner = ? AND id IN ({marks(len(chunk))})", (owner, *chunk))
         gone["turns"] += db.changes()
     if whole_owner:
         db.execute("DELETE FROM vocabulary WHERE owner = ?", (owner,))
         gone["vocabulary"] += db.changes()
     else:
-        gone["vocabulary"] += _forget_words(db, owner, terms)
+        gone["vocabulary"] += forget_words(db, owner, terms)
     db.execute("UPDATE owners SET vectors = vectors + 1 WHERE id = ?", (owner,))
     return gone
 
@@ -52,29 +51,6 @@ def remove_turns(db: apsw.Connection, owner: int, turns: Sequence[int], whole_ow
 def _chunks(turns: Sequence[int]) -> Iterator[Sequence[int]]:
     for start in range(0, len(turns), _CHUNK):
         yield turns[start : start + _CHUNK]
-
-
-def _unindex(db: apsw.Connection, owner: int, turns: Sequence[int], terms: set[str]) -> Counter[str]:
-    """Take rows out of the full-text index, the vectors and the queue; the terms they had go into `terms`."""
-    gone: Counter[str] = Counter()
-    rows = fetch(
-        db,
-        f"SELECT id, conversation, role, author, text FROM rows WHERE owner = ? AND turn IN ({marks(len(turns))})",
-        (owner, *turns),
-    )
-    for number, conversation, role, author, text in rows:
-        found = index_terms(f"{author}\n{text}" if author else text)
-        terms.update(found)
-        db.execute(
-            "INSERT INTO words (words, rowid, scope, terms) VALUES ('delete', ?, ?, ?)",
-            (number, scope_text(owner, conversation, role), term_text(owner, found)),
-        )
-        gone["full text"] += 1
-        db.execute("DELETE FROM vectors WHERE owner = ? AND row = ?", (owner, number))
-        gone["vectors"] += db.changes()
-        db.execute("DELETE FROM waiting WHERE owner = ? AND row = ?", (owner, number))
-        gone["queue"] += db.changes()
-    return gone
 
 
 def _doom_files(db: apsw.Connection, owner: int, turns: Sequence[int]) -> Counter[str]:
@@ -90,17 +66,6 @@ def _doom_files(db: apsw.Connection, owner: int, turns: Sequence[int]) -> Counte
             (digest, owner),
         )
     return Counter({"files": files})
-
-
-def _forget_words(db: apsw.Connection, owner: int, terms: Iterable[str]) -> int:
-    """Take words out of the vocabulary that no row of the owner has any more."""
-    gone = 0
-    for term in terms:
-        phrase = '"' + term_key(owner, term).replace('"', '""') + '"'
-        if one(db, "SELECT 1 FROM words WHERE words MATCH ? LIMIT 1", (f"terms : {phrase}",)) is None:
-            db.execute("DELETE FROM vocabulary WHERE owner = ? AND term = ?", (owner, term))
-            gone += db.changes()
-    return gone
 
 
 def purge(db: apsw.Connection, scope: Scope, target: Target, blobs: Blobs) -> Counter[str]:

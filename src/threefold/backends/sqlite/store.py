@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import apsw
 
-from threefold.backends.sqlite import commits, reads, removal, schema, search, upkeep
+from threefold.backends.sqlite import commits, indexing, reads, removal, schema, search, upkeep
 from threefold.backends.sqlite.connection import Readers, fetch, one, scalar
 from threefold.backends.sqlite.vectors import VectorCache
 from threefold.backends.sqlite.writer import Writer
@@ -153,7 +153,7 @@ class SqliteStore:
 
     def reindex(self) -> int:
         """See `Upkeep.reindex`."""
-        return self._writer.run(upkeep.reindex)
+        return self._writer.run(indexing.reindex)
 
     def close(self) -> None:
         """See `Upkeep.close`."""

@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING
 
 import apsw
 
-from threefold.backends.sqlite.commits import index_row
 from threefold.backends.sqlite.connection import fetch, one, scalar
 from threefold.backends.sqlite.keys import find_owner
 from threefold.errors import Conflict
-from threefold.model.record import Row, RowKey
+from threefold.model.record import RowKey
 from threefold.model.scope import Scope
-from threefold.model.times import from_micros, to_micros
+from threefold.model.times import to_micros
 from threefold.ports import PendingRow, StoreState
-from threefold.text.terms import ANALYZER, index_terms
+from threefold.text.terms import ANALYZER
 
 if TYPE_CHECKING:
     import numpy as np
@@ -112,26 +111,6 @@ def reset_vectors(db: apsw.Connection) -> int:
     waiting = db.changes()
     db.execute("UPDATE owners SET vectors = vectors + 1")
     return waiting
-
-
-def reindex(db: apsw.Connection) -> int:
-    """Build full text and vocabulary anew from the rows; rows without a vector are queued for one."""
-    db.execute("INSERT INTO words (words) VALUES ('delete-all')")
-    db.execute("DELETE FROM vocabulary")
-    db.execute("DELETE FROM waiting")
-    count = 0
-    for number, owner, conversation, seq, role, event, path, text, at, author in fetch(
-        db, "SELECT id, owner, conversation, seq, role, event_type, path, text, at, author FROM rows"
-    ):
-        terms = index_terms(f"{author}\n{text}" if author else text)
-        index_row(
-            db, owner, number, conversation, Row(seq, role, event, path, text, from_micros(at), None, author, terms)
-        )
-        count += 1
-    embedded = "SELECT row FROM vectors WHERE vectors.owner = waiting.owner AND vectors.row = waiting.row"
-    db.execute(f"DELETE FROM waiting WHERE EXISTS ({embedded})")
-    db.execute("INSERT OR REPLACE INTO meta (key, value) VALUES ('analyzer', ?)", (ANALYZER,))
-    return count
 
 
 def state(db: apsw.Connection, now: datetime, check: bool) -> StoreState:
