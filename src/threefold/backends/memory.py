@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from threefold.errors import Conflict, Forbidden, NotFound, Unavailable
-from threefold.model.commit import Commit, Outcome, PutFeedback, Recorded, RecordTurn, supersede
+from threefold.model.commit import Commit, Outcome, PutFeedback, Recorded, RecordTurn, Write, supersede
 from threefold.model.query import Candidate, Candidates, Filter, ListName, Query
 from threefold.model.record import (
     CatalogEntry,
@@ -74,6 +75,7 @@ class _Owner:
     vectors: dict[RowKey, np.ndarray] = field(default_factory=dict)
     waiting: dict[RowKey, _Waiting] = field(default_factory=dict)
     gone: dict[tuple[str, str | None], Gone] = field(default_factory=dict)
+    doomed: set[str] = field(default_factory=set)
 
     def rows(self) -> Iterator[tuple[_Kept, Row, RowKey]]:
         for kept in self.turns.values():
@@ -82,6 +84,32 @@ class _Owner:
 
     def in_order(self, conversation: str) -> list[_Kept]:
         return sorted((k for (c, _), k in self.turns.items() if c == conversation), key=lambda k: k.order)
+
+    def copy(self) -> _Owner:
+        """A copy whose changes do not show here."""
+        return _Owner(
+            {name: replace(parent) for name, parent in self.conversations.items()},
+            {key: replace(kept, feedback=list(kept.feedback)) for key, kept in self.turns.items()},
+            dict(self.vectors),
+            {key: replace(waiting) for key, waiting in self.waiting.items()},
+            dict(self.gone),
+            set(self.doomed),
+        )
+
+    def settle(self) -> None:
+        """After turns went: drop empty conversations, name the others as if only their turns had been recorded."""
+        left: dict[str, list[TurnRecord]] = {}
+        for (conversation, _), kept in self.turns.items():
+            left.setdefault(conversation, []).append(kept.record)
+        self.conversations = {name: parent for name, parent in self.conversations.items() if name in left}
+        for name, records in left.items():
+            given = [record for record in records if record.title]
+            self.conversations[name].title = title_of(given[-1] if given else records[0])
+
+    def still_waits(self, row: PendingRow) -> bool:
+        """Whether the row waits with the text that was claimed: its turn may have been recorded anew since."""
+        kept = self.turns.get((row.key.conversation, row.key.turn))
+        return kept is not None and any(r.seq == row.key.seq and r.spoken == row.text for r in kept.record.rows)
 
 
 class MemoryStore:
@@ -94,35 +122,44 @@ class MemoryStore:
         self._model: tuple[str, int] | None = None
         self._closed = False
 
+    @contextmanager
+    def _usable(self) -> Iterator[None]:
+        with self._lock:
+            if self._closed:
+                raise Unavailable("the store is closed; open it again")
+            yield
+
     def _owner(self, scope: Scope) -> _Owner:
-        if self._closed:
-            raise Unavailable("the store is closed; open it again")
         return self._owners.get((scope.tenant, scope.user), _Owner())
 
     def commit(self, commit: Commit) -> tuple[Outcome, ...]:
-        """See `Store.commit`. Every write is checked before the first one is made."""
-        with self._lock:
+        """See `Store.commit`. Each write sees those before it; they are made on a copy that is kept if all succeed."""
+        with self._usable():
             owner = self._owner(commit.scope)
-            coming = {(w.record.conversation, w.record.turn) for w in commit.writes if isinstance(w, RecordTurn)}
-            planned = [self._plan(commit.scope, owner, write, coming) for write in commit.writes]
-            self._owners[commit.scope.tenant, commit.scope.user] = owner
-            for write, outcome in zip(commit.writes, planned, strict=True):
-                if isinstance(write, PutFeedback):
-                    _put_feedback(owner.turns[write.conversation, write.turn], write.feedback)
-                elif outcome != "unchanged":
-                    self._record(commit.scope, owner, write.record)
-            return tuple(planned)
+            if len(commit.writes) > 1:
+                owner = owner.copy()
+            outcomes = tuple(self._apply(commit.scope, owner, write) for write in commit.writes)
+            if owner.turns or owner.gone:
+                self._owners[commit.scope.tenant, commit.scope.user] = owner
+            self._delete_doomed(commit.scope, owner)
+            return outcomes
 
-    def _plan(
-        self, scope: Scope, owner: _Owner, write: RecordTurn | PutFeedback, coming: set[tuple[str, str]]
-    ) -> Outcome:
+    def _apply(self, scope: Scope, owner: _Owner, write: Write) -> Outcome:
+        outcome = self._plan(scope, owner, write)
+        if isinstance(write, PutFeedback):
+            _put_feedback(owner.turns[write.conversation, write.turn], write.feedback)
+        elif outcome != "unchanged":
+            self._record(owner, write.record)
+        return outcome
+
+    def _plan(self, scope: Scope, owner: _Owner, write: Write) -> Outcome:
         target = write.record if isinstance(write, RecordTurn) else write
         parent = owner.conversations.get(target.conversation)
         if parent is not None and scope.app is not None and parent.app != scope.app:
             raise Forbidden(f"conversation {target.conversation!r} belongs to another app; use another conversation id")
         kept = owner.turns.get((target.conversation, target.turn))
         if isinstance(write, PutFeedback):
-            if kept is None and (write.conversation, write.turn) not in coming:
+            if kept is None:
                 raise NotFound(f"turn {write.turn!r} of conversation {write.conversation!r} is not recorded")
             return "created" if write.feedback else "replaced"
         for file in write.record.files:
@@ -132,22 +169,25 @@ class MemoryStore:
         known = None if old is None else Recorded(old.state, old.digest, old.head, old.log.ended)
         return supersede(known, write.record)
 
-    def _record(self, scope: Scope, owner: _Owner, record: TurnRecord) -> None:
+    def _record(self, owner: _Owner, record: TurnRecord) -> None:
         key = (record.conversation, record.turn)
-        if key in owner.turns:
-            self._remove(scope, owner, [key])
+        old = owner.turns.get(key)
+        if old is not None:
+            self._remove(owner, [key])
         parent = owner.conversations.setdefault(record.conversation, _Conversation(title_of(record), record.app))
         if record.title:
             parent.title = title_of(record)
-        owner.turns[key] = _Kept(record, parent.positions + 1)
+        owner.turns[key] = _Kept(record, parent.positions + 1, [] if old is None else old.feedback)
         parent.positions += len(record.rows)
         owner.waiting.update({RowKey(*key, row.seq): _Waiting() for row in record.rows})
+        if old is not None:
+            owner.settle()
         owner.gone.pop(key, None)
         owner.gone.pop((record.conversation, None), None)
 
     def candidates(self, query: Query) -> Candidates:
         """See `Store.candidates`."""
-        with self._lock:
+        with self._usable():
             owner = self._owner(query.scope)
             seen = {key: (kept, row) for kept, row, key in owner.rows() if _passes(kept, row, query.where, query.scope)}
             everything = {key: row.terms for _, row, key in owner.rows()}
@@ -172,16 +212,17 @@ class MemoryStore:
     def _semantic(self, owner: _Owner, query: Query) -> tuple[dict[RowKey, float], tuple[str, ...]]:
         if query.vector is None:
             return {}, ()
-        if self._model is not None and self._model[0] != query.model:
+        asked = (query.model, int(query.vector.shape[0]))
+        if self._model not in (None, asked):
             return {}, (
-                f"semantic search is off: the store was embedded by {self._model[0]!r}, this program uses "
-                f"{query.model!r}; run `threefold reembed`",
+                f"semantic search is off: the store was embedded by {self._model}, this program uses {asked}; "
+                "run `threefold reembed`",
             )
         return {key: float(vector @ query.vector) for key, vector in owner.vectors.items()}, ()
 
     def rows(self, scope: Scope, keys: Sequence[RowKey], now: datetime, around: int = 0) -> tuple[StoredRow, ...]:
         """See `Store.rows`."""
-        with self._lock:
+        with self._usable():
             owner = self._owner(scope)
             wanted: dict[tuple[str, str], _Kept] = {}
             for key in keys:
@@ -202,7 +243,7 @@ class MemoryStore:
 
     def turn(self, scope: Scope, conversation: str, turn: str, now: datetime) -> StoredTurn | Gone | None:
         """See `Store.turn`."""
-        with self._lock:
+        with self._usable():
             owner = self._owner(scope)
             kept = owner.turns.get((conversation, turn))
             if kept is None:
@@ -214,37 +255,36 @@ class MemoryStore:
             rows = tuple(replace(row, terms=()) for row in kept.record.rows)
             files = tuple(sorted(kept.record.files, key=lambda f: f.path))
             record = replace(kept.record, rows=rows, files=files, title=owner.conversations[conversation].title)
-            return StoredTurn(record, _ordinal(owner, kept), tuple(kept.feedback))
+            return StoredTurn(record, _ordinals(owner, kept, now)[0], tuple(kept.feedback))
 
     def catalog(self, scope: Scope, query: CatalogQuery) -> tuple[CatalogEntry, ...]:
         """See `Store.catalog`."""
-        with self._lock:
+        with self._usable():
             owner = self._owner(scope)
-            backwards = query.newest_first if query.ordinal is None else query.ordinal < 0
-            turns = sorted(
-                (
-                    kept
-                    for kept in owner.turns.values()
-                    if kept.live(query.now)
-                    and query.conversation in (None, kept.record.conversation)
-                    and scope.app in (None, kept.record.app)
-                    and (query.since is None or kept.record.log.started >= query.since)
-                    and (query.until is None or kept.record.log.started < query.until)
-                ),
-                key=lambda k: k.order,
-                reverse=backwards,
-            )
+            turns = [
+                kept
+                for kept in owner.turns.values()
+                if kept.live(query.now) and query.conversation in (None, kept.record.conversation)
+            ]
+            turns.sort(key=lambda k: k.order, reverse=query.newest_first)
             if query.ordinal is not None:
-                turns = turns[abs(query.ordinal) - 1 : abs(query.ordinal)]
-            elif query.after is not None:
-                turns = [k for k in turns if (k.order < query.after if backwards else k.order > query.after)]
-            return tuple(_entry(owner, kept) for kept in turns[: query.limit])
+                turns = [kept for kept in turns if query.ordinal in _ordinals(owner, kept, query.now)]
+            shown = [
+                kept
+                for kept in turns
+                if scope.app in (None, kept.record.app)
+                and (query.since is None or kept.record.log.started >= query.since)
+                and (query.until is None or kept.record.log.started < query.until)
+            ]
+            if query.after is not None:
+                shown = [k for k in shown if (k.order < query.after if query.newest_first else k.order > query.after)]
+            return tuple(_entry(owner, kept, query.now) for kept in shown[: query.limit])
 
     def conversations(
         self, scope: Scope, now: datetime, limit: int, after: tuple[datetime, str] | None = None
     ) -> tuple[Conversation, ...]:
         """See `Store.conversations`."""
-        with self._lock:
+        with self._usable():
             owner = self._owner(scope)
             found = []
             for name, parent in owner.conversations.items():
@@ -258,7 +298,7 @@ class MemoryStore:
 
     def purge(self, scope: Scope, target: Target, now: datetime) -> Receipt:
         """See `Store.purge`."""
-        with self._lock:
+        with self._usable():
             if target.tenant:
                 owners = [key for key in self._owners if key[0] == scope.tenant]
                 gone = [self._purge_owner(Scope(user, tenant)) for tenant, user in owners]
@@ -273,22 +313,30 @@ class MemoryStore:
                 and target.turn in (None, key[1])
                 and (target.conversation is not None or owner.conversations[key[0]].app == scope.app)
             ]
-            if any(scope.app not in (None, owner.conversations[key[0]].app) for key in aimed):
+            parent = owner.conversations.get(target.conversation or "")
+            if parent is not None and scope.app not in (None, parent.app):
                 raise Forbidden(f"conversation {target.conversation!r} belongs to another app")
-            stores = self._remove(scope, owner, aimed)
+            stores = self._remove(owner, aimed)
             for conversation in {key[0] for key in aimed}:
                 owner.gone[conversation, target.turn] = "purged"
-            _drop_empty(owner)
+            owner.settle()
+            stores["blobs"] = self._delete_doomed(scope, owner)
             return Receipt(target.kind, stores)
 
     def _purge_owner(self, scope: Scope) -> dict[str, int]:
         owner = self._owner(scope)
-        stores = self._remove(scope, owner, list(owner.turns))
-        stores["blobs"] += self._blobs.sweep(scope, ())
+        stores = self._remove(owner, list(owner.turns))
+        stores["blobs"] = self._delete_doomed(scope, owner) + self._blobs.sweep(scope, ())
         self._owners.pop((scope.tenant, scope.user), None)
         return stores
 
-    def _remove(self, scope: Scope, owner: _Owner, keys: Iterable[tuple[str, str]]) -> dict[str, int]:
+    def _delete_doomed(self, scope: Scope, owner: _Owner) -> int:
+        """Delete the blobs of removed turns that no turn has any more; returns how many went."""
+        doomed, owner.doomed = owner.doomed, set()
+        held = {file.digest for kept in owner.turns.values() for file in kept.record.files} if doomed else set()
+        return sum(self._blobs.delete(scope, digest) for digest in doomed - held)
+
+    def _remove(self, owner: _Owner, keys: Iterable[tuple[str, str]]) -> dict[str, int]:
         stores = dict.fromkeys(("turns", "rows", "files", "blobs", "vectors"), 0)
         for key in keys:
             kept = owner.turns.pop(key)
@@ -298,14 +346,12 @@ class MemoryStore:
             for row in kept.record.rows:
                 owner.waiting.pop(RowKey(*key, row.seq), None)
                 stores["vectors"] += owner.vectors.pop(RowKey(*key, row.seq), None) is not None
-            held = {file.digest for k in owner.turns.values() for file in k.record.files}
-            for digest in {file.digest for file in kept.record.files} - held:
-                stores["blobs"] += self._blobs.delete(scope, digest)
+            owner.doomed.update(file.digest for file in kept.record.files)
         return stores
 
     def claim(self, limit: int, now: datetime, lease_seconds: float) -> tuple[PendingRow, ...]:
         """See `Upkeep.claim`."""
-        with self._lock:
+        with self._usable():
             claimed: list[PendingRow] = []
             for (tenant, user), owner in self._owners.items():
                 texts = {key: row.spoken for _, row, key in owner.rows()}
@@ -317,7 +363,7 @@ class MemoryStore:
 
     def put_vectors(self, model: str, done: Sequence[tuple[PendingRow, np.ndarray]]) -> int:
         """See `Upkeep.put_vectors`."""
-        with self._lock:
+        with self._usable():
             count = 0
             for row, vector in done:
                 made_by = (model, int(vector.shape[0]))
@@ -326,7 +372,7 @@ class MemoryStore:
                         f"the store holds vectors of {self._model}, not of {made_by}; run `threefold reembed`"
                     )
                 owner = self._owner(row.scope)
-                if owner.waiting.pop(row.key, None) is not None:
+                if owner.still_waits(row) and owner.waiting.pop(row.key, None) is not None:
                     self._model = made_by
                     owner.vectors[row.key] = vector
                     count += 1
@@ -334,15 +380,16 @@ class MemoryStore:
 
     def embedding_failed(self, rows: Sequence[PendingRow], why: str, retry_at: datetime) -> None:
         """See `Upkeep.embedding_failed`."""
-        with self._lock:
+        with self._usable():
             for row in rows:
-                waiting = self._owner(row.scope).waiting.get(row.key)
-                if waiting is not None:
+                owner = self._owner(row.scope)
+                waiting = owner.waiting.get(row.key)
+                if waiting is not None and owner.still_waits(row):
                     waiting.attempts, waiting.error, waiting.due = waiting.attempts + 1, why, retry_at
 
     def reset_vectors(self) -> int:
         """See `Upkeep.reset_vectors`."""
-        with self._lock:
+        with self._usable():
             self._model = None
             for owner in self._owners.values():
                 owner.vectors.clear()
@@ -351,19 +398,20 @@ class MemoryStore:
 
     def expire(self, now: datetime, limit: int = 1000) -> int:
         """See `Upkeep.expire`."""
-        with self._lock:
+        with self._usable():
             count = 0
             for (tenant, user), owner in self._owners.items():
                 over = [key for key, kept in owner.turns.items() if not kept.live(now)][: limit - count]
-                self._remove(Scope(user, tenant), owner, over)
+                self._remove(owner, over)
                 owner.gone.update(dict.fromkeys(over, "expired"))
-                _drop_empty(owner)
+                owner.settle()
+                self._delete_doomed(Scope(user, tenant), owner)
                 count += len(over)
             return count
 
     def blob_refs(self) -> Iterator[tuple[Scope, str]]:
         """See `Upkeep.blob_refs`."""
-        with self._lock:
+        with self._usable():
             return iter(
                 [
                     (Scope(user, tenant), file.digest)
@@ -375,12 +423,12 @@ class MemoryStore:
 
     def scopes(self) -> Iterator[Scope]:
         """See `Upkeep.scopes`."""
-        with self._lock:
+        with self._usable():
             return iter([Scope(user, tenant) for tenant, user in self._owners])
 
     def state(self, now: datetime, check: bool = False) -> StoreState:
         """See `Upkeep.state`."""
-        with self._lock:
+        with self._usable():
             owners = self._owners.values()
             waiting = [w for owner in owners for w in owner.waiting.values()]
             errors = [w.error for w in waiting if w.error]
@@ -396,7 +444,7 @@ class MemoryStore:
 
     def reindex(self) -> int:
         """See `Upkeep.reindex`. Terms are kept with the rows here, so there is nothing to rebuild."""
-        with self._lock:
+        with self._usable():
             return sum(len(list(owner.rows())) for owner in self._owners.values())
 
     def close(self) -> None:
@@ -447,25 +495,23 @@ def _answer(
     return Candidates(rows, lists, corrected, warnings)
 
 
-def _ordinal(owner: _Owner, kept: _Kept) -> int:
-    return owner.in_order(kept.record.conversation).index(kept) + 1
+def _ordinals(owner: _Owner, kept: _Kept, now: datetime) -> tuple[int, int]:
+    """The turn's place among the live turns of its conversation: from 1 at the beginning, from -1 at the end."""
+    live = [k for k in owner.in_order(kept.record.conversation) if k.live(now)]
+    place = live.index(kept)
+    return place + 1, place - len(live)
 
 
-def _entry(owner: _Owner, kept: _Kept) -> CatalogEntry:
+def _entry(owner: _Owner, kept: _Kept, now: datetime) -> CatalogEntry:
     record, log = kept.record, kept.record.log
     by_role = {
         role: row.text for role in ("assistant", "user", "summary") for row in reversed(record.rows) if row.role == role
     }
     about = next((by_role[role] for role in ("summary", "user", "assistant") if role in by_role), "")
     return CatalogEntry(
-        record.conversation, record.turn, _ordinal(owner, kept), log.started, log.ended, log.status, record.state,
+        record.conversation, record.turn, _ordinals(owner, kept, now)[0], log.started, log.ended, log.status, record.state,
         about[:ABOUT_SIZE], kept.first_position if record.rows else 0, record.agent, record.app,
     )  # fmt: skip
-
-
-def _drop_empty(owner: _Owner) -> None:
-    used = {conversation for conversation, _ in owner.turns}
-    owner.conversations = {name: parent for name, parent in owner.conversations.items() if name in used}
 
 
 def _added(parts: Sequence[dict[str, int]]) -> dict[str, int]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import re
 import tempfile
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -40,8 +41,7 @@ class LocalBlobs:
         with _file_errors(file):
             if file.exists():
                 return digest
-            file.parent.mkdir(parents=True, exist_ok=True)
-            handle, unfinished = tempfile.mkstemp(suffix=_UNFINISHED, dir=file.parent)
+            handle, unfinished = _make_unfinished(file.parent)
             try:
                 with os.fdopen(handle, "wb") as out:
                     out.write(data)
@@ -98,18 +98,31 @@ class LocalBlobs:
         """See `Blobs.digests`."""
         for file in sorted(self._owner(scope).glob("??/*")):
             if _DIGEST.fullmatch(file.name):
-                yield file.name, datetime.fromtimestamp(file.stat().st_mtime, UTC)
+                with suppress(FileNotFoundError):  # deleted meanwhile
+                    yield file.name, datetime.fromtimestamp(file.stat().st_mtime, UTC)
+
+
+def _make_unfinished(folder: Path) -> tuple[int, str]:
+    """Handle and name of a new file; a deletion at the same time may take the folder away, so it is tried again."""
+    for _ in range(100):
+        with suppress(FileNotFoundError):
+            folder.mkdir(parents=True, exist_ok=True)
+            return tempfile.mkstemp(suffix=_UNFINISHED, dir=folder)
+    raise FileNotFoundError(errno.ENOENT, "the folder is being removed over and over", str(folder))
 
 
 def _remove_empty(*folders: Path) -> None:
     for folder in folders:
-        if folder.is_dir() and not any(folder.iterdir()):
+        with suppress(OSError):  # not empty, or another thread or process is at it
             folder.rmdir()
 
 
 def _sync_folder(folder: Path) -> None:
     if os.name == "posix":  # other systems cannot open a folder
-        handle = os.open(folder, os.O_RDONLY)
+        try:
+            handle = os.open(folder, os.O_RDONLY)
+        except FileNotFoundError:  # what was put is deleted again already
+            return
         try:
             os.fsync(handle)
         finally:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import apsw
 
-from threefold.backends.sqlite.connection import one, scalar
+from threefold.backends.sqlite.connection import fetch, one, scalar
 from threefold.backends.sqlite.indexing import index_row
 from threefold.backends.sqlite.keys import find_owner, make_owner, tombstone
 from threefold.backends.sqlite.packing import pack, pack_log
-from threefold.backends.sqlite.removal import remove_turns
+from threefold.backends.sqlite.removal import remove_turns, settle_conversation
 from threefold.errors import Forbidden, NotFound, Unavailable
 from threefold.model.commit import Commit, Outcome, PutFeedback, Recorded, RecordTurn, supersede
 from threefold.model.record import TurnRecord
@@ -16,6 +16,8 @@ from threefold.model.scope import Scope
 from threefold.model.times import from_micros, to_micros
 from threefold.model.titles import title_of
 from threefold.ports import Blobs
+
+_INSERT_FEEDBACK = "INSERT INTO feedback (owner, turn, origin, reaction, text, at) VALUES (?, ?, ?, ?, ?, ?)"
 
 
 def apply(db: apsw.Connection, commit: Commit, blobs: Blobs) -> tuple[Outcome, ...]:
@@ -36,14 +38,19 @@ def _record(db: apsw.Connection, scope: Scope, record: TurnRecord, blobs: Blobs)
     outcome = supersede(None if stored is None else stored[1], record)
     if outcome == "unchanged":
         return outcome
-    _secure_blobs(db, scope, record, blobs)
+    reactions = []
     if stored is not None:
+        reactions = fetch(db, "SELECT origin, reaction, text, at FROM feedback WHERE turn = ? ORDER BY id", stored[:1])
         remove_turns(db, owner, [stored[0]])
+    _secure_blobs(db, scope, record, blobs)
     if conversation is None:
         conversation = _make_conversation(db, owner, record)
     turn = _insert_turn(db, owner, conversation, record)
     _insert_rows(db, owner, conversation, turn, record)
     _touch_conversation(db, owner, conversation, record)
+    if stored is not None:
+        settle_conversation(db, owner, conversation)
+    db.executemany(_INSERT_FEEDBACK, [(owner, turn, *reaction) for reaction in reactions])
     gone = [(owner, tombstone(record.conversation, turn)) for turn in (record.turn, None)]
     db.executemany("DELETE FROM tombstones WHERE owner = ? AND hash = ?", gone)
     return outcome
@@ -71,7 +78,10 @@ def _recorded(db: apsw.Connection, owner: int, conversation: int, turn: str) -> 
 
 
 def _secure_blobs(db: apsw.Connection, scope: Scope, record: TurnRecord, blobs: Blobs) -> None:
-    """Blobs are written before the commit. Under the write lock, take them off the list of those to delete."""
+    """Blobs are written before the commit. Under the write lock, take them off the list of those to delete.
+
+    After an older edition of the turn was removed, since that put its files on the list.
+    """
     for file in record.files:
         db.execute(
             "DELETE FROM doomed WHERE tenant = ? AND user = ? AND digest = ?", (scope.tenant, scope.user, file.digest)
@@ -93,8 +103,8 @@ def _insert_turn(db: apsw.Connection, owner: int, conversation: int, record: Tur
     log = record.log
     db.execute(
         """INSERT INTO turns (owner, conversation, name, state, status, started, ended, expires, agent, app,
-                              digest, head, log, replay)
-           VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+                              digest, head, log, replay, title)
+           VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
         (
             owner,
             conversation,
@@ -110,6 +120,7 @@ def _insert_turn(db: apsw.Connection, owner: int, conversation: int, record: Tur
             record.head,
             pack_log(log, record.rows),
             pack(dict(record.replay)) if record.replay else None,
+            record.title or None,
         ),
     )
     return db.last_insert_rowid()
@@ -176,7 +187,6 @@ def _feedback(db: apsw.Connection, scope: Scope, write: PutFeedback) -> Outcome:
     if given is None:
         return "replaced"
     db.execute(
-        "INSERT INTO feedback (owner, turn, origin, reaction, text, at) VALUES (?, ?, ?, ?, ?, ?)",
-        (owner, turn[0], given.origin, given.reaction, given.text, to_micros(given.at)),
+        _INSERT_FEEDBACK, (owner, turn[0], given.origin, given.reaction, given.text, to_micros(given.at))
     )
     return "created"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import apsw
 
 from threefold.backends.sqlite.connection import fetch, one, scalar
-from threefold.backends.sqlite.keys import find_owner, marks, tombstone
+from threefold.backends.sqlite.keys import find_owner, tombstone
 from threefold.backends.sqlite.packing import unpack, unpack_log
 from threefold.errors import Forbidden
 from threefold.model.record import (
@@ -68,12 +69,12 @@ def rows(
             turns.add(found[0])
             if around:
                 turns.update(_neighbours(db, found[1], found[2], found[3], around))
-    values = (owner, *turns, to_micros(now), scope.app, scope.app)
+    values = (owner, json.dumps(sorted(turns)), to_micros(now), scope.app, scope.app)
     found_rows = fetch(
         db,
         f"""SELECT c.name, t.name, t.agent, r.position, {_ROW}
             FROM rows AS r JOIN turns AS t ON t.id = r.turn JOIN conversations AS c ON c.id = r.conversation
-            WHERE r.owner = ? AND r.turn IN ({marks(len(turns))}) AND {_LIVE} AND (? IS NULL OR t.app = ?)
+            WHERE r.owner = ? AND r.turn IN (SELECT value FROM json_each(?)) AND {_LIVE} AND (? IS NULL OR t.app = ?)
             ORDER BY c.name, r.position""",
         values,
     )
@@ -111,7 +112,9 @@ def turn(db: apsw.Connection, scope: Scope, conversation: str, name: str, now: d
     )
     if found is None:
         hashes = [tombstone(conversation, name), tombstone(conversation, None)]
-        why = one(db, "SELECT why FROM tombstones WHERE owner = ? AND hash IN (?, ?)", (owner, *hashes))
+        # The turn's own fate is nearer than that of its conversation.
+        sql = "SELECT why FROM tombstones WHERE owner = ? AND hash IN (?, ?) ORDER BY hash = ? DESC LIMIT 1"
+        why = one(db, sql, (owner, *hashes, hashes[0]))
         return None if why is None else why[0]
     number, parent, state, agent, app, expires, digest, head, log, replay, title, started = found
     if scope.app is not None and app != scope.app:
@@ -139,7 +142,7 @@ def turn(db: apsw.Connection, scope: Scope, conversation: str, name: str, now: d
         agent=agent,
         expires=None if expires is None else from_micros(expires),
     )
-    return StoredTurn(record, _ordinal(db, parent, started, name), _feedback(db, owner, number))
+    return StoredTurn(record, _ordinal(db, parent, started, name, now), _feedback(db, owner, number))
 
 
 def _files(db: apsw.Connection, owner: int, number: int) -> tuple[FileEntry, ...]:
@@ -156,9 +159,11 @@ def _feedback(db: apsw.Connection, owner: int, number: int) -> tuple[Feedback, .
     return tuple(Feedback(reaction, from_micros(at), text, origin) for reaction, at, text, origin in found)
 
 
-def _ordinal(db: apsw.Connection, conversation: int, started: int, name: str) -> int:
-    before = "SELECT count(*) FROM turns WHERE conversation = ? AND (started, name) <= (?, ?)"
-    return int(scalar(db, before, (conversation, started, name)))
+def _ordinal(db: apsw.Connection, conversation: int, started: int, name: str, now: datetime) -> int:
+    """The place among the live turns; those that are over and not swept yet are few, and have an index."""
+    upto = "SELECT count(*) FROM turns AS t WHERE t.conversation = ? AND (t.started, t.name) <= (?, ?)"
+    values = (conversation, started, name)
+    return int(scalar(db, f"SELECT ({upto}) - ({upto} AND t.expires <= ?)", (*values, *values, to_micros(now))))
 
 
 def catalog(db: apsw.Connection, scope: Scope, query: CatalogQuery) -> tuple[CatalogEntry, ...]:
@@ -173,21 +178,30 @@ def catalog(db: apsw.Connection, scope: Scope, query: CatalogQuery) -> tuple[Cat
             return ()
         conditions.append("t.conversation = ?")
         values.append(parent[0])
-    _window(scope, query, conditions, values)
-    backwards = query.newest_first
-    limit, offset = query.limit, 0
     if query.ordinal is not None:
-        backwards, limit, offset = query.ordinal < 0, 1, abs(query.ordinal) - 1
-    order = "DESC" if backwards else "ASC"
+        _nth(query, conditions, values)
+    _window(scope, query, conditions, values)
+    order = "DESC" if query.newest_first else "ASC"
     found = fetch(
         db,
         f"""SELECT t.id, t.conversation, c.name, t.name, t.started, t.ended, t.status, t.state, t.agent, t.app
             FROM turns AS t JOIN conversations AS c ON c.id = t.conversation
             WHERE {" AND ".join(conditions)}
-            ORDER BY t.started {order}, c.name {order}, t.name {order} LIMIT ? OFFSET ?""",
-        (*values, limit, offset),
+            ORDER BY t.started {order}, c.name {order}, t.name {order} LIMIT ?""",
+        (*values, query.limit),
     )
-    return tuple(_entry(db, owner, *turn) for turn in found)
+    return tuple(_entry(db, owner, query.now, *turn) for turn in found)
+
+
+def _nth(query: CatalogQuery, conditions: list[str], values: list[Any]) -> None:
+    """Only the turn with the ordinal: counted over the conversation, whatever window or app narrows the answer."""
+    ordinal = query.ordinal or 1
+    order = "DESC" if ordinal < 0 else "ASC"
+    counted = " AND ".join(conditions)
+    conditions.append(
+        f"t.id = (SELECT t.id FROM turns AS t WHERE {counted} ORDER BY t.started {order}, t.name {order} LIMIT 1 OFFSET ?)"
+    )
+    values.extend([*values, abs(ordinal) - 1])
 
 
 def _window(scope: Scope, query: CatalogQuery, conditions: list[str], values: list[Any]) -> None:
@@ -206,10 +220,10 @@ def _window(scope: Scope, query: CatalogQuery, conditions: list[str], values: li
 
 
 def _entry(
-    db: apsw.Connection, owner: int, number: int, parent: int, conversation: str, name: str,
+    db: apsw.Connection, owner: int, now: datetime, number: int, parent: int, conversation: str, name: str,
     started: int, ended: int, status: Any, state: Any, agent: str | None, app: str | None,
 ) -> CatalogEntry:  # fmt: skip
-    ordinal = _ordinal(db, parent, started, name)
+    ordinal = _ordinal(db, parent, started, name, now)
     position = scalar(db, "SELECT coalesce(min(position), 0) FROM rows WHERE owner = ? AND turn = ?", (owner, number))
     about = _about(db, owner, number)
     return CatalogEntry(
@@ -229,13 +243,15 @@ def _entry(
 
 def _about(db: apsw.Connection, owner: int, number: int) -> str:
     """What a turn was about: its summary, else what the user said first, else the answer."""
+    # Cut as bytes: as text it would end at a NUL. A character has at most four bytes.
     found = one(
         db,
-        """SELECT substr(text, 1, ?) FROM rows WHERE owner = ? AND turn = ? AND role IN ('summary', 'user', 'assistant')
+        """SELECT substr(CAST(text AS BLOB), 1, ?) FROM rows
+           WHERE owner = ? AND turn = ? AND role IN ('summary', 'user', 'assistant')
            ORDER BY CASE role WHEN 'summary' THEN 0 WHEN 'user' THEN 1 ELSE 2 END, seq LIMIT 1""",
-        (ABOUT_SIZE, owner, number),
+        (4 * ABOUT_SIZE, owner, number),
     )
-    return "" if found is None else str(found[0])
+    return "" if found is None else bytes(found[0]).decode(errors="ignore")[:ABOUT_SIZE]
 
 
 def conversations(

@@ -7,15 +7,17 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import apsw
 
-from threefold.backends.sqlite.connection import fetch
+from threefold.backends.sqlite.connection import fetch, one
 from threefold.backends.sqlite.indexing import forget_words, unindex_rows
 from threefold.backends.sqlite.keys import find_owner, marks, tombstone
 from threefold.errors import Forbidden
 from threefold.model.retention import Gone, Target
 from threefold.model.scope import Scope
+from threefold.model.titles import one_line
 from threefold.ports import Blobs
 
 _CHUNK = 500
+_LOG_TO_EMPTY = "log to empty"
 
 
 def remove_turns(db: apsw.Connection, owner: int, turns: Sequence[int], whole_owner: bool = False) -> Counter[str]:
@@ -45,7 +47,20 @@ def remove_turns(db: apsw.Connection, owner: int, turns: Sequence[int], whole_ow
     else:
         gone["vocabulary"] += forget_words(db, owner, terms)
     db.execute("UPDATE owners SET vectors = vectors + 1 WHERE id = ?", (owner,))
+    # The write-ahead log still holds what was removed, until it is emptied: see `log_to_empty`.
+    db.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, hex(randomblob(8)))", (_LOG_TO_EMPTY,))
     return gone
+
+
+def log_to_empty(db: apsw.Connection) -> str | None:
+    """A mark that changes with each removal, while the write-ahead log may hold what was removed; else None."""
+    found = one(db, "SELECT value FROM meta WHERE key = ?", (_LOG_TO_EMPTY,))
+    return None if found is None else str(found[0])
+
+
+def log_was_emptied(db: apsw.Connection, mark: str) -> None:
+    """Take the mark away, unless something was removed since."""
+    db.execute("DELETE FROM meta WHERE key = ? AND value = ?", (_LOG_TO_EMPTY, mark))
 
 
 def _chunks(turns: Sequence[int]) -> Iterator[Sequence[int]]:
@@ -141,7 +156,25 @@ def settle_conversation(db: apsw.Connection, owner: int, conversation: int) -> C
            WHERE owner = ?2 AND id = ?1""",
         (conversation, owner),
     )
+    title = _title(db, owner, conversation)
+    db.execute("UPDATE conversations SET title = ? WHERE owner = ? AND id = ?", (title, owner, conversation))
     return Counter()
+
+
+def _title(db: apsw.Connection, owner: int, conversation: int) -> str:
+    """The title as if only the turns that are left had been recorded: the last given, else what was said first."""
+    mine = "WHERE t.owner = ? AND t.conversation = ?"
+    found = one(
+        db,
+        f"SELECT t.title FROM turns AS t {mine} AND t.title IS NOT NULL ORDER BY t.id DESC LIMIT 1",
+        (owner, conversation),
+    ) or one(
+        db,
+        f"""SELECT coalesce(r.text, c.name) FROM turns AS t JOIN conversations AS c ON c.id = t.conversation
+            LEFT JOIN rows AS r ON r.turn = t.id AND r.seq = 0 {mine} ORDER BY t.id LIMIT 1""",
+        (owner, conversation),
+    )
+    return one_line(found[0]) if found else ""
 
 
 def expired_turns(db: apsw.Connection, now: int, limit: int) -> list[tuple[int, int, int, str, str]]:

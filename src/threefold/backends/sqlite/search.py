@@ -14,7 +14,7 @@ from threefold.backends.sqlite.vectors import VectorCache
 from threefold.model.query import Candidate, Candidates, Filter, ListName, Query
 from threefold.model.record import RowKey
 from threefold.model.times import from_micros, to_micros
-from threefold.search.spelling import corrections
+from threefold.search.spelling import MIN_SHARE, MIN_SIMILARITY, corrections
 from threefold.text.terms import WILDCARD
 
 Hits = list[tuple[int, float]]
@@ -34,8 +34,8 @@ class _Narrowing:
     joins_turns: bool
 
     @property
-    def table(self) -> str:
-        return "rows AS r JOIN turns AS t ON t.id = r.turn" if self.joins_turns else "rows AS r"
+    def turns(self) -> str:
+        return "JOIN turns AS t ON t.id = r.turn" if self.joins_turns else ""
 
 
 def candidates(db: apsw.Connection, query: Query, cache: VectorCache) -> Candidates:
@@ -72,11 +72,13 @@ def _narrow(db: apsw.Connection, owner: int, query: Query) -> _Narrowing | None:
         found = one(db, "SELECT id FROM conversations WHERE owner = ? AND name = ?", (owner, where.conversation))
         if found is None:
             return None
-        match.append(f'scope : "{owner}:c{found[0]}"')
+        match.append("scope : " + _quoted(f"{owner}:c{found[0]}"))
         sql.append("r.conversation = ?")
         values.append(found[0])
     if where.roles is not None:
-        match.append("scope : (" + " OR ".join(f'"{owner}:r{role}"' for role in where.roles) + ")")
+        if not where.roles:
+            return None
+        match.append("scope : (" + " OR ".join(_quoted(f"{owner}:r{role}") for role in where.roles) + ")")
         sql.append(f"r.role IN ({marks(len(where.roles))})")
         values.extend(where.roles)
     in_match = len(sql)
@@ -103,9 +105,14 @@ def _row_conditions(db: apsw.Connection, owner: int, where: Filter) -> Iterable[
         yield "(r.expires IS NULL OR r.expires > ?)", now
 
 
+def _quoted(text: str) -> str:
+    """A phrase of the match language, in which nothing but the quote means anything."""
+    return '"' + text.replace('"', '""') + '"'
+
+
 def _phrase(owner: int, term: str) -> str:
-    text = term_key(owner, term.removesuffix(WILDCARD)).replace('"', '""')
-    return f'"{text}"*' if term.endswith(WILDCARD) else f'"{text}"'
+    phrase = _quoted(term_key(owner, term.removesuffix(WILDCARD)))
+    return f"{phrase}*" if term.endswith(WILDCARD) else phrase
 
 
 def _lexical(db: apsw.Connection, owner: int, terms: Sequence[str], narrowing: _Narrowing, depth: int) -> Hits:
@@ -116,7 +123,7 @@ def _lexical(db: apsw.Connection, owner: int, terms: Sequence[str], narrowing: _
     if narrowing.match:
         match = f"({match}) AND {narrowing.match}"
     if narrowing.sql and _beyond_match(narrowing):
-        sql = f"""SELECT words.rowid, -words.rank FROM words JOIN {narrowing.table} ON r.id = words.rowid
+        sql = f"""SELECT words.rowid, -words.rank FROM words JOIN rows AS r ON r.id = words.rowid {narrowing.turns}
                   WHERE words MATCH ? AND words.rank MATCH 'bm25(0.0, 1.0)' AND {narrowing.sql}
                   ORDER BY words.rank LIMIT ?"""
         return fetch(db, sql, (match, *narrowing.values, depth))
@@ -149,7 +156,7 @@ def _corrected(db: apsw.Connection, owner: int, terms: Sequence[str]) -> dict[st
         for (term,) in fetch(
             db,
             "SELECT term FROM vocabulary WHERE owner = ? AND length(term) BETWEEN ? AND ?",
-            (owner, max(2, shortest - 2), 2 * longest + 2),
+            (owner, int(shortest * MIN_SIMILARITY), int(longest / MIN_SHARE)),
         )
     ]
     return {word: corrections(word, vocabulary) for word in unknown}
@@ -162,14 +169,15 @@ def _semantic(
     if query.vector is None:
         return [], ()
     stored = dict(fetch(db, "SELECT key, value FROM meta WHERE key IN ('embedder', 'dimensions')"))
-    if stored and stored.get("embedder") != query.model:
+    asked = {"embedder": query.model, "dimensions": int(query.vector.shape[0])}
+    if stored and stored != asked:
         return [], (
-            f"semantic search is off: the store was embedded by {stored.get('embedder')!r}, this program uses "
-            f"{query.model!r}; run `threefold reembed`",
+            f"semantic search is off: the store was embedded by {stored['embedder']!r} ({stored['dimensions']} "
+            f"dimensions), this program uses {query.model!r} ({asked['dimensions']}); run `threefold reembed`",
         )
     allowed = None
     if narrowing.sql:
-        sql = f"SELECT r.id FROM {narrowing.table} WHERE {narrowing.sql}"
+        sql = f"SELECT r.id FROM rows AS r {narrowing.turns} WHERE {narrowing.sql}"
         allowed = [number for (number,) in fetch(db, sql, narrowing.values)]
     return cache.nearest(db, owner, query.vector, query.depth, allowed), ()
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import apsw
 
 from threefold.backends.sqlite import commits, indexing, reads, removal, schema, search, upkeep
-from threefold.backends.sqlite.connection import Readers, fetch, one, scalar
+from threefold.backends.sqlite.connection import BUSY_MILLISECONDS, Readers, fetch, one, scalar
 from threefold.backends.sqlite.vectors import VectorCache
 from threefold.backends.sqlite.writer import Writer
 from threefold.errors import Unavailable
@@ -96,12 +96,20 @@ class SqliteStore:
         leftovers = () if self._empty_log() else ("the write-ahead log is being read by another process",)
         return Receipt(target.kind, {"log emptied": int(not leftovers), **gone}, leftovers)
 
-    def _empty_log(self) -> bool:
-        """Fold the log into the file and cut it to nothing; False where a reader kept it busy."""
-        for _ in range(_CHECKPOINT_TRIES):
+    def _empty_log(self, tries: int = _CHECKPOINT_TRIES) -> bool:
+        """Fold the log into the file and cut it to nothing; False where a reader kept it busy.
+
+        Whether it is still to be done is noted in the file, so that the next maintenance does it, of any process.
+        """
+        with self._readers.snapshot() as db:
+            mark = removal.log_to_empty(db)
+        for left in reversed(range(tries)):
             if self._writer.outside(_truncating_checkpoint):
+                if mark is not None:
+                    self._writer.run(lambda db: removal.log_was_emptied(db, mark))
                 return True
-            time.sleep(_CHECKPOINT_PAUSE)
+            if left:
+                time.sleep(_CHECKPOINT_PAUSE)
         return False
 
     def claim(self, limit: int, now: datetime, lease_seconds: float) -> tuple[PendingRow, ...]:
@@ -125,13 +133,15 @@ class SqliteStore:
     def expire(self, now: datetime, limit: int = 1000) -> int:
         """See `Upkeep.expire`."""
         with self._readers.snapshot() as db:
-            due = removal.expired_turns(db, to_micros(now), 1) or one(db, "SELECT 1 FROM doomed LIMIT 1")
-        if not due:
-            return 0
-        gone = self._writer.run(lambda db: removal.expire(db, to_micros(now), limit))
-        self._writer.run(lambda db: removal.delete_doomed_blobs(db, self._blobs))
-        self._vectors.clear()
-        self._writer.outside(_truncating_checkpoint)
+            over = removal.expired_turns(db, to_micros(now), 1)
+            doomed = one(db, "SELECT 1 FROM doomed LIMIT 1")
+            log_to_empty = removal.log_to_empty(db)
+        gone = self._writer.run(lambda db: removal.expire(db, to_micros(now), limit)) if over else 0
+        if over or doomed:
+            self._writer.run(lambda db: removal.delete_doomed_blobs(db, self._blobs))
+            self._vectors.clear()
+        if over or log_to_empty:
+            self._empty_log(tries=1)
         return gone
 
     def blob_refs(self) -> Iterator[tuple[Scope, str]]:
@@ -163,4 +173,9 @@ class SqliteStore:
 
 
 def _truncating_checkpoint(db: apsw.Connection) -> bool:
-    return not scalar(db, "PRAGMA wal_checkpoint(TRUNCATE)")
+    # A reader may take long: better to come back than to keep all writers waiting for it.
+    db.set_busy_timeout(0)
+    try:
+        return not scalar(db, "PRAGMA wal_checkpoint(TRUNCATE)")
+    finally:
+        db.set_busy_timeout(BUSY_MILLISECONDS)

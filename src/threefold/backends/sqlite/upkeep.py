@@ -43,22 +43,28 @@ def claim(db: apsw.Connection, limit: int, now: datetime, lease_seconds: float) 
                JOIN conversations AS c ON c.id = r.conversation WHERE w.row = ?""",
             (number,),
         ):
-            spoken = f"{author}: {text}" if author else text
-            claimed.append(PendingRow(Scope(user, tenant), RowKey(conversation, turn, seq), spoken, attempts))
+            key = RowKey(conversation, turn, seq)
+            claimed.append(PendingRow(Scope(user, tenant), key, _spoken(author, text), attempts))
     return tuple(claimed)
 
 
 def _number(db: apsw.Connection, row: PendingRow) -> tuple[int, int] | None:
-    """(owner, row) of a row that still waits."""
+    """(owner, row) of a row that still waits with the text that was claimed."""
     owner = find_owner(db, row.scope)
     found = one(
         db,
-        """SELECT r.id FROM conversations AS c JOIN turns AS t ON t.conversation = c.id AND t.name = ?
+        """SELECT r.id, r.author, r.text FROM conversations AS c JOIN turns AS t ON t.conversation = c.id AND t.name = ?
            JOIN rows AS r ON r.turn = t.id AND r.seq = ? JOIN waiting AS w ON w.row = r.id
            WHERE c.owner = ? AND c.name = ?""",
         (row.key.turn, row.key.seq, owner, row.key.conversation),
     )
-    return None if owner is None or found is None else (owner, int(found[0]))
+    if owner is None or found is None or _spoken(found[1], found[2]) != row.text:
+        return None
+    return owner, int(found[0])
+
+
+def _spoken(author: str | None, text: str) -> str:
+    return f"{author}: {text}" if author else text
 
 
 def put_vectors(db: apsw.Connection, model: str, done: Sequence[tuple[PendingRow, np.ndarray]]) -> int:
