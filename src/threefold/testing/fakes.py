@@ -59,6 +59,7 @@ class Clock:
         self.at = at
 
     def __call__(self) -> datetime:
+        """The moment at which it stands."""
         return self.at
 
     def advance(self, by: timedelta) -> None:

@@ -1,0 +1,90 @@
+"""What every class of the contract shares: its capabilities and the desk at which a store is tested."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from threefold.testing.contract.desk import Desk, OpenStore
+
+NOT_APPLICABLE = "not applicable"
+
+CAPABILITIES = (
+    "recording.whole",
+    "recording.idempotent",
+    "recording.supersede",
+    "recording.supersede-files",
+    "recording.atomic",
+    "recording.order",
+    "recording.missing-bytes",
+    "recording.any-text",
+    "recording.threads",
+    "recording.durable",
+    "feedback",
+    "apps",
+    "search.lexical",
+    "search.misspelt",
+    "search.semantic",
+    "search.filters",
+    "search.filters-before-cut",
+    "search.literal",
+    "search.scripts",
+    "search.cjk-two-chars",
+    "search.depth",
+    "search.rows",
+    "catalog.ordinals",
+    "catalog.window",
+    "catalog.paging",
+    "catalog.about",
+    "timeline",
+    "timeline.paging",
+    "retention.expiry",
+    "retention.purge-turn",
+    "retention.purge-conversation",
+    "retention.purge-user",
+    "retention.purge-tenant",
+    "retention.purge-app",
+    "retention.tombstones",
+    "retention.receipt",
+    "retention.files",
+    "upkeep.claims",
+    "upkeep.failures",
+    "upkeep.stale-claims",
+    "upkeep.reembed",
+    "upkeep.other-model",
+    "upkeep.scopes",
+    "upkeep.state",
+    "upkeep.reindex",
+    "upkeep.close",
+    "isolation",
+    "isolation.reads-make-nothing",
+    "blobs.immutable",
+    "blobs.owners",
+    "blobs.delete",
+    "blobs.threads",
+)
+
+
+class Contract:
+    """Base of the suites: gives each test a desk over a fresh store, closed afterwards."""
+
+    @pytest.fixture
+    def desk(self, open_store: OpenStore) -> Iterator[Desk]:
+        """A fresh store."""
+        desk = Desk(*open_store())
+        yield desk
+        desk.close()
+
+    @pytest.fixture
+    def reopen(self, open_store: OpenStore) -> Callable[[Desk], Desk]:
+        """Close a desk and open its store again; skips the test where the store does not outlive its handles."""
+        if not open_store.durable:
+            pytest.skip(f"{NOT_APPLICABLE}: nothing outlives the process here")
+
+        def again(desk: Desk) -> Desk:
+            desk.close()
+            desk.backend, desk.blobs = open_store()
+            return desk
+
+        return again

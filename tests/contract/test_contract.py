@@ -1,0 +1,41 @@
+"""The contract suites over every back end that is built in."""
+
+from __future__ import annotations
+
+from threefold.testing import contract
+
+
+class TestRecording(contract.RecordingContract):
+    pass
+
+
+class TestFeedback(contract.FeedbackContract):
+    pass
+
+
+class TestApps(contract.AppsContract):
+    pass
+
+
+class TestSearch(contract.SearchContract):
+    pass
+
+
+class TestCatalog(contract.CatalogContract):
+    pass
+
+
+class TestRetention(contract.RetentionContract):
+    pass
+
+
+class TestUpkeep(contract.UpkeepContract):
+    pass
+
+
+class TestIsolation(contract.IsolationContract):
+    pass
+
+
+class TestBlobs(contract.BlobsContract):
+    pass
