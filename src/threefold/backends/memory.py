@@ -508,8 +508,9 @@ def _entry(owner: _Owner, kept: _Kept, now: datetime) -> CatalogEntry:
         role: row.text for role in ("assistant", "user", "summary") for row in reversed(record.rows) if row.role == role
     }
     about = next((by_role[role] for role in ("summary", "user", "assistant") if role in by_role), "")
+    ordinal, _ = _ordinals(owner, kept, now)
     return CatalogEntry(
-        record.conversation, record.turn, _ordinals(owner, kept, now)[0], log.started, log.ended, log.status, record.state,
+        record.conversation, record.turn, ordinal, log.started, log.ended, log.status, record.state,
         about[:ABOUT_SIZE], kept.first_position if record.rows else 0, record.agent, record.app,
     )  # fmt: skip
 

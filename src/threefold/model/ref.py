@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from typing import Literal
-from urllib.parse import quote, unquote_to_bytes
+from urllib.parse import unquote_to_bytes
 
 from threefold.errors import InvalidInput
 from threefold.model.scope import check_id
@@ -33,7 +33,7 @@ _PATH_ROOTS = ("files", "user.attachments")
 _BODY = {
     "ar": re.compile(r"[a-z][a-z_]*(\.[a-z][a-z_]*)*(\.[0-9]+)?"),
     "tc": re.compile(r"[A-Za-z0-9_-]+\.(call|result|notice)"),
-    "so": re.compile(r"sources_pool(\[[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*\])?"),
+    "so": re.compile(r"sources_pool(\[[0-9]{1,9}(-[0-9]{1,9})?(,[0-9]{1,9}(-[0-9]{1,9})?)*\])?"),
     "ws": re.compile(r"conv\.working\.summary(\.[a-z]+|\.attempt\.[0-9]+)?"),
     "su": re.compile(r"conv\.range\.summary(\.[0-9]+)?"),
     "ev": re.compile(r"events/[0-9]+"),
@@ -48,9 +48,14 @@ def escape(text: str, keep: str = "") -> str:
     ASCII letters, digits, `-_~`, what is in `keep`, and printable characters of every other script stay as they are.
     """
     return "".join(
-        c if c in _PLAIN or c in keep or (ord(c) > 127 and c.isprintable() and not c.isspace()) else quote(c, safe="")
+        c if c in _PLAIN or c in keep or (ord(c) > 127 and c.isprintable() and not c.isspace()) else _escaped(c)
         for c in text
     )
+
+
+def _escaped(character: str) -> str:
+    # Not urllib's `quote`, which never escapes the full stop, a separator here.
+    return "".join(f"%{byte:02X}" for byte in character.encode("utf-8", "surrogatepass"))
 
 
 def unescape(text: str, what: str, keep: str = "") -> str:
@@ -64,7 +69,7 @@ def unescape(text: str, what: str, keep: str = "") -> str:
             if not re.fullmatch("[0-9A-Fa-f]{2}", text[position + 1 : position + 3]):
                 raise InvalidInput(f"reference: broken escape in the {what} {text!r}; write a percent sign as %25")
         elif escape(c, keep) != c:
-            raise InvalidInput(f"reference: {c!r} in the {what} {text!r} must be escaped as {quote(c, safe='')}")
+            raise InvalidInput(f"reference: {c!r} in the {what} {text!r} must be escaped as {_escaped(c)}")
     try:
         return unquote_to_bytes(text).decode()
     except UnicodeDecodeError:

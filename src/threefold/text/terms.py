@@ -92,7 +92,7 @@ def query_terms(text: str) -> tuple[str, ...]:
 
 def _run_pieces(run: str, start: int) -> Iterator[tuple[int, int, tuple[str, ...]]]:
     folded = fold(run)
-    if len(folded) == len(run):
+    if folded == run or (len(folded) == len(run) and all(map(str.__eq__, map(fold, run), folded))):
         for i, pair in enumerate(_pairs(folded)):
             yield start + i, start + i + len(pair), (pair,)
     else:  # folding changed the length (half-width kana, Hangul letters): offsets are those of the whole run

@@ -186,7 +186,5 @@ def _feedback(db: apsw.Connection, scope: Scope, write: PutFeedback) -> Outcome:
         db.execute("DELETE FROM feedback WHERE owner = ? AND turn = ? AND origin = 'user'", (owner, turn[0]))
     if given is None:
         return "replaced"
-    db.execute(
-        _INSERT_FEEDBACK, (owner, turn[0], given.origin, given.reaction, given.text, to_micros(given.at))
-    )
+    db.execute(_INSERT_FEEDBACK, (owner, turn[0], given.origin, given.reaction, given.text, to_micros(given.at)))
     return "created"

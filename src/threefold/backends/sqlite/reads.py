@@ -199,7 +199,8 @@ def _nth(query: CatalogQuery, conditions: list[str], values: list[Any]) -> None:
     order = "DESC" if ordinal < 0 else "ASC"
     counted = " AND ".join(conditions)
     conditions.append(
-        f"t.id = (SELECT t.id FROM turns AS t WHERE {counted} ORDER BY t.started {order}, t.name {order} LIMIT 1 OFFSET ?)"
+        f"""t.id = (SELECT t.id FROM turns AS t WHERE {counted}
+                   ORDER BY t.started {order}, t.name {order} LIMIT 1 OFFSET ?)"""
     )
     values.extend([*values, abs(ordinal) - 1])
 
