@@ -1,7 +1,7 @@
 """Ranking: candidate lists become one order of rows, then of turns or conversations. Pure.
 
-First stage: weighted reciprocal rank fusion. Second stage (`Ranking.refine`): a mix of normalised scores, smoothed over
-neighbouring messages. Then the recency lift. Every step is visible in the `Ranked` value.
+First stage: weighted reciprocal rank fusion. Second stage (`Ranking.refine`): a mix of normalised scores, read in the
+context of the conversation. Then the recency lift. Every step is visible in the `Ranked` value.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from threefold.errors import InvalidInput
-from threefold.model.query import Candidate, Candidates, ListName
+from threefold.model.query import Candidate, Candidates, ListName, Query
 from threefold.search.refine import Refinement, refine
 
 
@@ -67,13 +67,13 @@ class Ranked:
         }
 
 
-def rank(found: Candidates, ranking: Ranking, now: datetime) -> list[Ranked]:
+def rank(found: Candidates, query: Query, ranking: Ranking) -> list[Ranked]:
     """All candidates, best first; equal scores in order of newest, then key, so that the order is always the same."""
     entries = fuse(found, ranking)
     if ranking.refine is not None:
-        refined = refine(found, ranking.refine)
+        refined = refine(found, ranking.refine, query.depth)
         entries = [replace(e, refined=value, score=value) for e, value in zip(entries, refined, strict=True)]
-    lifted = [_lift(entry, ranking, now) for entry in entries]
+    lifted = [_lift(entry, ranking, query.where.now) for entry in entries]
     lifted.sort(key=lambda e: (-e.score, -e.row.at.timestamp(), e.row.key.conversation, e.row.key.turn, e.row.key.seq))
     return lifted
 
@@ -113,7 +113,7 @@ def by_turn(ranked: Sequence[Ranked]) -> list[Group]:
     return [(rows[0].score, [(rows[0], rows)]) for rows in turns.values()]
 
 
-def by_conversation(turns: Sequence[Group], rest: float = 0.3, counted: int = 3) -> list[Group]:
+def by_conversation(turns: Sequence[Group], rest: float = 0.3, counted: int = 2) -> list[Group]:
     """One group for each conversation: the best turn's score plus `rest` of each of the next, `counted` in all."""
     groups: dict[str, list[Turn]] = {}
     for _, members in turns:

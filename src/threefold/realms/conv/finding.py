@@ -64,7 +64,7 @@ def find(scope: Scope, ports: Ports, request: Request) -> Results:
 
     query, warnings = _query(scope, ports, text, where, request.lists, max(ranking.depth, 2 * request.limit))
     found = ports.store.candidates(query)
-    groups = by_turn(rank(found, ranking, where.now))
+    groups = by_turn(rank(found, query, ranking))
     if request.group == "conversation":
         groups = [(score, turns[:MAX_TURNS]) for score, turns in by_conversation(groups)]
     groups = groups[: request.limit]
