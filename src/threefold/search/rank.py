@@ -1,13 +1,13 @@
 """Ranking: candidate lists become one order of rows, then of turns or conversations. Pure.
 
-First stage: weighted reciprocal rank fusion. Second stage (`Ranking.refine`): a mix of normalised scores, read in the
+First stage: weighted reciprocal rank fusion (Cormack, Clarke, Büttcher 2009). Second stage (`Ranking.refine`): a mix of normalised scores, read in the
 context of the conversation. Then the recency lift. Every step is visible in the `Ranked` value.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -69,36 +69,34 @@ class Ranked:
 
 def rank(found: Candidates, query: Query, ranking: Ranking) -> list[Ranked]:
     """All candidates, best first; equal scores in order of newest, then key, so that the order is always the same."""
-    entries = fuse(found, ranking)
-    if ranking.refine is not None:
-        refined = refine(found, ranking.refine, query.depth)
-        entries = [replace(e, refined=value, score=value) for e, value in zip(entries, refined, strict=True)]
-    lifted = [_lift(entry, ranking, query.where.now) for entry in entries]
-    lifted.sort(key=lambda e: (-e.score, -e.row.at.timestamp(), e.row.key.conversation, e.row.key.turn, e.row.key.seq))
-    return lifted
+    ranks, scores = _placings(found)
+    fused = [sum(ranking.weights.get(name, 1.0) / (ranking.k + r) for name, r in placed.items()) for placed in ranks]
+    refined = None if ranking.refine is None else refine(found, ranking.refine, query.depth)
+    entries = []
+    for i, row in enumerate(found.rows):
+        lift = recency_lift(row.at, query.where.now, ranking)
+        base = fused[i] if refined is None else refined[i]
+        step = None if refined is None else refined[i]
+        entries.append(Ranked(row, ranks[i], scores[i], fused[i], step, lift, base * lift))
+    entries.sort(key=lambda e: (-e.score, -e.row.at.timestamp(), e.row.key.conversation, e.row.key.turn, e.row.key.seq))
+    return entries
 
 
-def fuse(found: Candidates, ranking: Ranking) -> list[Ranked]:
-    """Weighted reciprocal rank fusion (Cormack, Clarke, Büttcher 2009), in the order of `found.rows`."""
+def _placings(found: Candidates) -> tuple[list[dict[ListName, int]], list[dict[ListName, float]]]:
+    """For every row, its rank (from 1) and score in each list that has it."""
     ranks: list[dict[ListName, int]] = [{} for _ in found.rows]
     scores: list[dict[ListName, float]] = [{} for _ in found.rows]
     for name, hits in found.lists.items():
         for position, (index, score) in enumerate(hits, 1):
             ranks[index][name] = position
             scores[index][name] = score
-    entries = []
-    for row, row_ranks, row_scores in zip(found.rows, ranks, scores, strict=True):
-        fused = sum(ranking.weights.get(name, 1.0) / (ranking.k + r) for name, r in row_ranks.items())
-        entries.append(Ranked(row, row_ranks, row_scores, fused, None, 1.0, fused))
-    return entries
+    return ranks, scores
 
 
-def _lift(entry: Ranked, ranking: Ranking, now: datetime) -> Ranked:
-    if ranking.recency == 0:
-        return entry
-    age = max(0.0, (now - entry.row.at) / ranking.half_life)
-    lift = 1.0 + ranking.recency * 2.0**-age if age < 1000 else 1.0
-    return replace(entry, lift=lift, score=entry.score * lift)
+def recency_lift(at: datetime, now: datetime, ranking: Ranking) -> float:
+    """1 + recency · 2^(−age / half-life); what is dated in the future counts as new."""
+    half_lives = max(0.0, (now - at) / ranking.half_life)
+    return 1.0 + ranking.recency * 2.0**-half_lives if half_lives < 1000 else 1.0
 
 
 Turn = tuple[Ranked, list[Ranked]]

@@ -6,7 +6,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from threefold.errors import InvalidInput
@@ -33,12 +33,12 @@ class Folded:
     blobs: Mapping[str, bytes]
 
 
-def fold(scope: Scope, turn: Turn, ttl: timedelta | None) -> Folded:
+def fold(scope: Scope, turn: Turn, expires: datetime | None) -> Folded:
     """Turn a `Turn` into its minimal TurnLog, content rows, file entries and blobs.
 
     Blocks come in this order: one for each submission, context events, attachments, steps, published files, notes,
     working summary, completion. Rows: one for each submission, the completion, and where they exist the summary, its
-    anchors, notes and attachment texts. `ttl` counts from the end of the turn.
+    anchors, notes and attachment texts. `expires` is the end of its time to live.
 
     Raises:
         InvalidInput: for ids, paths or sizes that cannot be kept, and for values that are not JSON.
@@ -77,16 +77,9 @@ def fold(scope: Scope, turn: Turn, ttl: timedelta | None) -> Folded:
         title=None if turn.title is None else storable(turn.title),
         app=scope.app,
         agent=scope.agent,
-        expires=None if ttl is None else _end(turn.ended, ttl),
+        expires=expires,
     )
     return Folded(record, blobs)
-
-
-def _end(start: datetime, ttl: timedelta) -> datetime | None:
-    try:
-        return start + ttl
-    except OverflowError:  # after the year 9999: no end that anyone will see
-        return None
 
 
 def _check(turn: Turn) -> None:

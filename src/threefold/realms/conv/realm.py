@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from datetime import UTC, datetime
 from typing import Literal, get_args
 
 from threefold.errors import Expired, InvalidInput, NotFound, Purged
@@ -25,6 +26,8 @@ from threefold.realms.conv.view import TurnView, materialise
 from threefold.realms.conv.wiring import Ports
 from threefold.search.rank import Ranking
 
+# A time to live that ends later than this has no end.
+FOREVER = datetime(9999, 1, 1, tzinfo=UTC)
 Reaction = Literal["ok", "not_ok", "neutral"]
 
 
@@ -58,8 +61,9 @@ class Conv:
     def record_all(self, turns: Sequence[Turn]) -> tuple[Outcome, ...]:
         """Record several turns in one transaction, all or none; one outcome for each. Raises as `record`."""
         writes = []
+        expires = self._expires()
         for turn in turns:
-            folded = fold(self._scope, turn, self._ports.ttl)
+            folded = fold(self._scope, turn, expires)
             for data in folded.blobs.values():
                 self._ports.blobs.put(self._scope, data)
             writes.append(RecordTurn(folded.record))
@@ -67,6 +71,14 @@ class Conv:
         if any(outcome != "unchanged" for outcome in outcomes):
             self._ports.committed()
         return outcomes
+
+    def _expires(self) -> datetime | None:
+        """The end of the time to live of what is recorded now.
+
+        It counts from the recording, not from the turn's own time: an old history that is imported today is kept too.
+        """
+        ttl, now = self._ports.ttl, self._ports.clock()
+        return None if ttl is None or ttl > FOREVER - now else now + ttl
 
     def search(
         self,

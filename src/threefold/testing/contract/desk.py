@@ -96,7 +96,7 @@ class Desk:
 
     def fold(self, turn: Turn, scope: Scope = ALICE, ttl: timedelta | None = None) -> TurnRecord:
         """The record of a turn, its blobs kept already."""
-        folded = fold(scope, turn, ttl)
+        folded = fold(scope, turn, None if ttl is None else turn.ended + ttl)
         for data in folded.blobs.values():
             self.blobs.put(scope, data)
         return folded.record
