@@ -26,6 +26,8 @@ MAX_TITLE = 120
 MAX_NAME = 200
 MAX_TOKENS = 10**12
 _EARLIEST, _LATEST = datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
+_OLDEST_STAMP = 10**8  # seconds: March 1973; a smaller number is a count or a year, not a moment
+_CUT_ZONE = re.compile(r"\s*(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?)\s*(?:[+-][\d:]{0,4}|UTC|GMT)\s*")
 _NUMBER = re.compile(r"\s*-?\d+(\.\d+)?\s*")
 
 
@@ -66,8 +68,8 @@ class Source(Protocol):
         """The segments of its path; the last one is its name."""
 
     @property
-    def modified(self) -> datetime:
-        """When it was last changed: the time of records where no time at all is known."""
+    def fallback(self) -> datetime:
+        """The time of what stands before any known time: the first one in the file, else when it was last changed."""
 
     def records(self) -> Iterator[Record | Skipped]:
         """Its records in order; what cannot be read as a JSON object is skipped, one by one."""
@@ -165,9 +167,11 @@ def moment(value: object) -> datetime | None:
     """
     if isinstance(value, str) and _NUMBER.fullmatch(value):
         value = float(value)
+    if isinstance(value, str) and (cut := _CUT_ZONE.fullmatch(value)):
+        value = cut[1]  # a zone of which only the sign is left
     if isinstance(value, bool) or not isinstance(value, str | int | float) or not value:
         return None
-    if isinstance(value, float) and not math.isfinite(value):
+    if not isinstance(value, str) and not _OLDEST_STAMP < value < math.inf:
         return None
     try:
         found = parse_moment(value, "time")
@@ -183,7 +187,7 @@ def digest(*parts: object) -> str:
 
 
 def identifier(value: object) -> str | None:
-    """`value` as an id that the store takes, or None where there is none; one that is too long is replaced by a hash."""
+    """`value` as an id that the store takes, or None where there is none; a hash replaces one that is too long."""
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
     if not isinstance(value, str) or not value.strip():
@@ -210,9 +214,10 @@ def file_name(name: object, default: str) -> str:
     """`name` as a plain file name: its last segment, without control characters, at most 200 bytes long."""
     last = re.split(r"[/\\]", text(name))[-1].strip()
     clean = "".join(c for c in last if c.isprintable())
-    while len(clean.encode()) > MAX_NAME:
+    if len(clean.encode()) > MAX_NAME:
         stem, dot, ending = clean.rpartition(".")
-        clean = f"{stem[:-1]}.{ending}" if dot and stem and len(ending) < 20 else clean[:-1]
+        ending = dot + ending if stem and len(ending.encode()) < 20 else ""
+        clean = clean.encode()[: MAX_NAME - len(ending.encode())].decode(errors="ignore") + ending
     return default if clean in ("", ".", "..") else clean
 
 

@@ -1,9 +1,9 @@
 """Splitting bytes into JSON values, one at a time, whatever is broken in between.
 
-A JSONL file is split at its line ends. A JSON file may be one list of a gigabyte (`conversations.json`): its elements are
-found by following brackets and strings, so that only one is in memory and a broken one costs nothing but itself. A streaming
-parser such as ijson was weighed and left out: it stops at the first error of the file, is slower than this scan with
-`json.loads` behind it, and would be a compiled dependency.
+A JSONL file is split at its line ends. A JSON file may be one list of a gigabyte (`conversations.json`): its elements
+are found by following brackets and strings, so that only one is in memory and a broken one costs nothing but itself.
+A streaming parser such as ijson was weighed and left out: it stops at the first error of the file, is slower than
+this scan with `json.loads` behind it, and would be a compiled dependency.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ CHUNK = 2**20
 _BOM = b"\xef\xbb\xbf"
 # A string ends at its quote; a raw line end cannot be part of one, so a string that was broken off ends there too.
 _STRING_REST = re.compile(rb'[^"\\\n]*(?:\\[^\n][^"\\\n]*)*')
+_TO_BRACKET = re.compile(rb'(?:[^"\[\]{}]++|"[^"\\\n]*+(?:\\[^\n][^"\\\n]*+)*+")*+')  # past whole strings
 _OUTSIDE = re.compile(rb'["\[\]{}]')
 _BETWEEN = re.compile(rb'["\[\]{},]')
 _OPENED = {ord("}"): ord("{"), ord("]"): ord("[")}
 
 
-class Damaged(ValueError):
+class DamagedError(ValueError):
     """A piece of a file that is no JSON value; the message says why."""
 
 
@@ -34,12 +35,11 @@ def parse(raw: bytes) -> Any:
     """The JSON value in `raw`: surrogate pairs joined, lone surrogates replaced, no NaN or infinity.
 
     Raises:
-        Damaged: saying what is wrong.
+        DamagedError: saying what is wrong.
     """
-    if raw.startswith(_BOM):
-        raw = raw[len(_BOM) :]
+    raw = raw.removeprefix(_BOM)
     if not raw.strip(b"\x00 \t\r\n"):
-        raise Damaged("nothing but NUL bytes")
+        raise DamagedError("nothing but NUL bytes")
     written, odd = _decode(raw)
     value = parse_text(written)
     return _joined(value) if odd or b"\\ud" in raw or b"\\uD" in raw else value
@@ -49,18 +49,18 @@ def parse_text(written: str) -> Any:
     """The JSON value that `written` holds.
 
     Raises:
-        Damaged: saying what is wrong.
+        DamagedError: saying what is wrong.
     """
     try:
         value = json.loads(written, parse_float=_finite, parse_constant=_nothing)
     except json.JSONDecodeError as error:
-        raise Damaged(f"not valid JSON: {error.msg} at character {error.pos + 1}") from None
+        raise DamagedError(f"not valid JSON: {error.msg} at character {error.pos + 1}") from None
     except RecursionError:
-        raise Damaged("nested too deeply") from None
+        raise DamagedError("nested too deeply") from None
     except ValueError as error:  # a number of thousands of digits
-        raise Damaged(f"not valid JSON: {error}") from None
+        raise DamagedError(f"not valid JSON: {error}") from None
     if written.count("{") + written.count("[") > MAX_DEPTH and _depth(value) > MAX_DEPTH:
-        raise Damaged(f"nested more than {MAX_DEPTH} levels deep")
+        raise DamagedError(f"nested more than {MAX_DEPTH} levels deep")
     return value
 
 
@@ -148,13 +148,15 @@ class _Scan:
             if self._in_string:
                 at = self._string(chunk, at)
                 continue
-            found = (_BETWEEN if len(self._open) == self._base else _OUTSIDE).search(chunk, at)
+            inside = len(self._open) > self._base
+            begin = _TO_BRACKET.match(chunk, at).end() if inside else at  # type: ignore[union-attr]  # it matches
+            found = (_BETWEEN if not inside and self._base == 1 else _OUTSIDE).search(chunk, begin)
             if found is None:
                 break
             at, token = found.end(), chunk[found.start()]
             if token == 0x22:
                 self._in_string = True
-            elif len(self._open) > self._base:
+            elif inside:
                 if self._bracket(token):
                     yield from self.cut(chunk[mark:at])
                     mark = at

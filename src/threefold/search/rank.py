@@ -1,7 +1,7 @@
 """Ranking: candidate lists become one order of rows, then of turns or conversations. Pure.
 
-First stage: weighted reciprocal rank fusion (Cormack, Clarke, Büttcher 2009). Second stage (`Ranking.refine`): a mix of normalised scores, read in the
-context of the conversation. Then the recency lift. Every step is visible in the `Ranked` value.
+First stage: weighted reciprocal rank fusion (Cormack, Clarke, Büttcher 2009). Second stage (`Ranking.refine`): a mix of
+normalised scores, read in the context of the conversation. Then the recency lift. Every step is in the `Ranked` value.
 """
 
 from __future__ import annotations
