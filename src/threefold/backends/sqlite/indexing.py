@@ -21,7 +21,7 @@ def index_row(db: apsw.Connection, owner: int, number: int, conversation: int, r
     db.executemany(
         "INSERT OR IGNORE INTO vocabulary (owner, term) VALUES (?, ?)", [(owner, term) for term in set(row.terms)]
     )
-    db.execute("INSERT INTO waiting (row, owner) VALUES (?, ?)", (number, owner))
+    db.execute("INSERT OR IGNORE INTO waiting (row, owner) VALUES (?, ?)", (number, owner))
 
 
 def unindex_rows(db: apsw.Connection, owner: int, turns: Sequence[int], terms: set[str]) -> Counter[str]:
@@ -68,7 +68,8 @@ def reindex(db: apsw.Connection) -> int:
     """Build full text and vocabulary anew from the rows; rows without a vector are queued for one."""
     db.execute("INSERT INTO words (words) VALUES ('delete-all')")
     db.execute("DELETE FROM vocabulary")
-    db.execute("DELETE FROM waiting")
+    # Rows that wait already keep their claims and failures.
+    db.execute("DELETE FROM waiting WHERE row NOT IN (SELECT id FROM rows)")
     count = 0
     for number, owner, conversation, seq, role, event, path, text, at, author in fetch(
         db, "SELECT id, owner, conversation, seq, role, event_type, path, text, at, author FROM rows"

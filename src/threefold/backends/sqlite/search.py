@@ -14,6 +14,7 @@ from threefold.backends.sqlite.vectors import VectorCache
 from threefold.model.query import Candidate, Candidates, Filter, ListName, Query
 from threefold.model.record import RowKey
 from threefold.model.times import from_micros, to_micros
+from threefold.model.turn import ROLES
 from threefold.search.spelling import MIN_SHARE, MIN_SIMILARITY, corrections
 from threefold.text.terms import WILDCARD
 
@@ -76,9 +77,10 @@ def _narrow(db: apsw.Connection, owner: int, query: Query) -> _Narrowing | None:
         sql.append("r.conversation = ?")
         values.append(found[0])
     if where.roles is not None:
-        if not where.roles:
+        known = [role for role in where.roles if role in ROLES]  # the index does not tell `USER` from `user`
+        if not known:
             return None
-        match.append("scope : (" + " OR ".join(_quoted(f"{owner}:r{role}") for role in where.roles) + ")")
+        match.append("scope : (" + " OR ".join(_quoted(f"{owner}:r{role}") for role in known) + ")")
         sql.append(f"r.role IN ({marks(len(where.roles))})")
         values.extend(where.roles)
     in_match = len(sql)
