@@ -89,10 +89,15 @@ def test_an_exception_leaves_a_failed_turn_and_goes_on() -> None:
     async def main() -> None:
         async with threefold.aio.open(":memory:", embedder=None) as db:
             alice = db.user("alice")
-            with pytest.raises(ValueError, match="no tables"):
-                async with alice.turn("trip") as turn:
+            turn = alice.turn("trip")
+
+            async def failing() -> None:
+                async with turn:
                     await turn.prompt("book a table")
                     raise ValueError("no tables")
+
+            with pytest.raises(ValueError, match="no tables"):
+                await failing()
             view = await alice.conv.turn(turn.ref)
             assert (view.status, view.error) == ("failed", "ValueError: no tables")
 

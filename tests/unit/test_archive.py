@@ -49,10 +49,9 @@ def test_export_wipe_restore_gives_everything_back(db: threefold.Threefold, tmp_
     def everything() -> object:
         turns = alice.conv.turns(limit=100)
         views = [alice.conv.turn(f"conv:ar:conv_{t.conversation}.turn_{t.turn}.turn.log") for t in turns]
-        hits = [
-            [(h.ref, h.score) for h in alice.conv.search(q, limit=20, ranking=threefold.Ranking(recency=0))]
-            for q in questions
-        ]
+        timeless = threefold.Ranking(recency=0)
+        found = [alice.conv.search(question, limit=20, ranking=timeless) for question in questions]
+        hits = [[(hit.ref, hit.score) for hit in each] for each in found]
         files = [alice.read(card.ref) for view in views for card in (*view.attachments, *view.files)]
         return views, alice.conv.conversations(), hits, files
 
@@ -110,8 +109,8 @@ def test_damaged_archives_are_refused_with_the_place(db: threefold.Threefold, tm
         restored({blob: b"other bytes"})
     with pytest.raises(threefold.IntegrityError, match="format"):
         restored({"manifest.json": json.dumps({"format": "threefold.export.v99"}).encode()})
+    (tmp_path / "bad.zip").write_bytes(b"not a zip")
     with pytest.raises(threefold.IntegrityError, match="no zip file"):
-        (tmp_path / "bad.zip").write_bytes(b"not a zip")
         threefold.restore(tmp_path / "bad.zip", into=db)
     with pytest.raises(threefold.NotFound, match="does not exist"):
         threefold.restore(tmp_path / "none.zip", into=db)
