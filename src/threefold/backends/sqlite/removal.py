@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import apsw
 
+from threefold.backends.sqlite import scrubbing
 from threefold.backends.sqlite.connection import fetch, one
 from threefold.backends.sqlite.indexing import forget_words, unindex_rows
 from threefold.backends.sqlite.keys import find_owner, marks, tombstone
@@ -17,7 +18,6 @@ from threefold.model.titles import one_line
 from threefold.ports import Blobs
 
 _CHUNK = 500
-_LOG_TO_EMPTY = "log to empty"
 
 
 def remove_turns(db: apsw.Connection, owner: int, turns: Sequence[int], whole_owner: bool = False) -> Counter[str]:
@@ -47,20 +47,8 @@ def remove_turns(db: apsw.Connection, owner: int, turns: Sequence[int], whole_ow
     else:
         gone["vocabulary"] += forget_words(db, owner, terms)
     db.execute("UPDATE owners SET vectors = vectors + 1 WHERE id = ?", (owner,))
-    # The write-ahead log still holds what was removed, until it is emptied: see `log_to_empty`.
-    db.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, hex(randomblob(8)))", (_LOG_TO_EMPTY,))
+    scrubbing.note(db)
     return gone
-
-
-def log_to_empty(db: apsw.Connection) -> str | None:
-    """A mark that changes with each removal, while the write-ahead log may hold what was removed; else None."""
-    found = one(db, "SELECT value FROM meta WHERE key = ?", (_LOG_TO_EMPTY,))
-    return None if found is None else str(found[0])
-
-
-def log_was_emptied(db: apsw.Connection, mark: str) -> None:
-    """Take the mark away, unless something was removed since."""
-    db.execute("DELETE FROM meta WHERE key = ? AND value = ?", (_LOG_TO_EMPTY, mark))
 
 
 def _chunks(turns: Sequence[int]) -> Iterator[Sequence[int]]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import apsw
 
-from threefold.backends.sqlite import commits, indexing, reads, removal, schema, search, upkeep
+from threefold.backends.sqlite import commits, indexing, reads, removal, schema, scrubbing, search, upkeep
 from threefold.backends.sqlite.connection import BUSY_MILLISECONDS, Readers, fetch, one, scalar
 from threefold.backends.sqlite.vectors import VectorCache
 from threefold.backends.sqlite.writer import Writer
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 FILE_NAME = "record.db"
-_CHECKPOINT_TRIES, _CHECKPOINT_PAUSE = 50, 0.1
+_SCRUB_TRIES, _SCRUB_PAUSE = 50, 0.1
 
 
 class SqliteStore:
@@ -93,23 +93,16 @@ class SqliteStore:
         gone = self._writer.run(lambda db: removal.purge(db, scope, target, self._blobs))
         gone["blobs"] += self._writer.run(lambda db: removal.delete_doomed_blobs(db, self._blobs))
         self._vectors.clear()
-        leftovers = () if self._empty_log() else ("the write-ahead log is being read by another process",)
+        leftovers = () if self._scrub() else ("the write-ahead log is being read by another process",)
         return Receipt(target.kind, {"log emptied": int(not leftovers), **gone}, leftovers)
 
-    def _empty_log(self, tries: int = _CHECKPOINT_TRIES) -> bool:
-        """Fold the log into the file and cut it to nothing; False where a reader kept it busy.
-
-        Whether it is still to be done is noted in the file, so that the next maintenance does it, of any process.
-        """
-        with self._readers.snapshot() as db:
-            mark = removal.log_to_empty(db)
+    def _scrub(self, tries: int = _SCRUB_TRIES) -> bool:
+        """Remove what is left in index, log and file of what was removed; False where a reader kept the log busy."""
         for left in reversed(range(tries)):
-            if self._writer.outside(_truncating_checkpoint):
-                if mark is not None:
-                    self._writer.run(lambda db: removal.log_was_emptied(db, mark))
+            if self._writer.outside(lambda db: scrubbing.scrub(db, self.path)):
                 return True
             if left:
-                time.sleep(_CHECKPOINT_PAUSE)
+                time.sleep(_SCRUB_PAUSE)
         return False
 
     def claim(self, limit: int, now: datetime, lease_seconds: float) -> tuple[PendingRow, ...]:
@@ -135,13 +128,13 @@ class SqliteStore:
         with self._readers.snapshot() as db:
             over = removal.expired_turns(db, to_micros(now), 1)
             doomed = one(db, "SELECT 1 FROM doomed LIMIT 1")
-            log_to_empty = removal.log_to_empty(db)
+            scrub_due = scrubbing.due(db)
         gone = self._writer.run(lambda db: removal.expire(db, to_micros(now), limit)) if over else 0
         if over or doomed:
             self._writer.run(lambda db: removal.delete_doomed_blobs(db, self._blobs))
             self._vectors.clear()
-        if over or log_to_empty:
-            self._empty_log(tries=1)
+        if over or scrub_due:
+            self._scrub(tries=1)
         return gone
 
     def blob_refs(self) -> Iterator[tuple[Scope, str]]:
@@ -170,12 +163,3 @@ class SqliteStore:
         self._readers.close()
         self._writer.close()
         self._vectors.clear()
-
-
-def _truncating_checkpoint(db: apsw.Connection) -> bool:
-    # A reader may take long: better to come back than to keep all writers waiting for it.
-    db.set_busy_timeout(0)
-    try:
-        return not scalar(db, "PRAGMA wal_checkpoint(TRUNCATE)")
-    finally:
-        db.set_busy_timeout(BUSY_MILLISECONDS)
