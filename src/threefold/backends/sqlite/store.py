@@ -8,10 +8,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import apsw
 
 from threefold.backends.sqlite import commits, indexing, reads, removal, schema, scrubbing, search, upkeep
-from threefold.backends.sqlite.connection import BUSY_MILLISECONDS, Readers, fetch, one, scalar
+from threefold.backends.sqlite.connection import Readers, fetch, one
 from threefold.backends.sqlite.vectors import VectorCache
 from threefold.backends.sqlite.writer import Writer
 from threefold.errors import Unavailable
