@@ -194,11 +194,12 @@ def _answer(
     numbers = {number for hits in found.values() for number, _ in hits}
     index: dict[int, int] = {}
     rows: list[Candidate] = []
+    # CROSS JOIN keeps SQLite to this order: it cannot know that the list is short, and would scan all of the owner's rows.
     for number, conversation, turn, seq, role, at, position, words in fetch(
         db,
         """SELECT r.id, c.name, t.name, r.seq, r.role, r.at, r.position, r.word_count
-           FROM json_each(?) AS wanted JOIN rows AS r ON r.id = wanted.value AND r.owner = ?
-           JOIN turns AS t ON t.id = r.turn JOIN conversations AS c ON c.id = r.conversation""",
+           FROM json_each(?) AS wanted CROSS JOIN rows AS r ON r.id = wanted.value AND r.owner = ?
+           CROSS JOIN turns AS t ON t.id = r.turn CROSS JOIN conversations AS c ON c.id = r.conversation""",
         (json.dumps(sorted(numbers)), owner),
     ):
         index[number] = len(rows)
