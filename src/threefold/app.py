@@ -83,7 +83,7 @@ def open(store: str | Path | None = None, config: Config | None = None, **settin
         if name not in known:
             raise InvalidInput(f"setting {name!r} is unknown; known are {', '.join(known)}")
     chosen = replace(config or Config(), **settings)
-    if chosen.ttl is not None and chosen.ttl <= timedelta(0):
+    if chosen.ttl is not None and not (isinstance(chosen.ttl, timedelta) and chosen.ttl > timedelta(0)):
         raise InvalidInput("ttl must be a positive timedelta, or None for no end")
     name = default_store() if store is None else os.fspath(store)
     return Threefold(check_id(name, "store"), chosen)

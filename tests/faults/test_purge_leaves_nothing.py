@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import random
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -167,7 +168,7 @@ def corpus() -> Iterator[Callable[[int, int], Corpus]]:
 
 
 @pytest.mark.parametrize("style", [0, 1])
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(int(os.environ.get("THREEFOLD_PURGE_SEEDS", "12"))))
 def test_nothing_is_left_of_what_was_purged(corpus: Callable[[int, int], Corpus], seed: int, style: int) -> None:
     store = corpus(seed, style)
     store.fill(store.rng.choice([1, 8, 60]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -28,6 +29,7 @@ class Worker:
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._swept = float("-inf")
+        self._pid = os.getpid()
 
     def wake(self) -> None:
         """There is something to do; returns at once."""
@@ -38,7 +40,9 @@ class Worker:
         self._work.set()
 
     def stop(self) -> None:
-        """End after the batch at hand; what is left waits in the store."""
+        """End after the batch at hand; what is left waits in the store. A forked child has no thread to stop."""
+        if os.getpid() != self._pid:
+            return
         self._stopping.set()
         self._work.set()
         with self._lock:

@@ -158,7 +158,9 @@ class SqliteStore:
         return self._writer.run(indexing.reindex)
 
     def close(self) -> None:
-        """See `Upkeep.close`."""
+        """See `Upkeep.close`. In a forked child nothing is closed: locks may be held by threads it does not have."""
+        if self._writer.forked:
+            return
         self._readers.close()
         self._writer.close()
         self._vectors.clear()

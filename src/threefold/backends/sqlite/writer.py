@@ -6,6 +6,7 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Generic, TypeVar, cast
 
@@ -29,6 +30,14 @@ class _Ticket(Generic[T]):
         self.error: ThreefoldError | None = None
 
 
+class _Undone(Exception):
+    """SQLite undid the whole transaction because of one job."""
+
+    def __init__(self, ticket: _Ticket[object]) -> None:
+        super().__init__()
+        self.ticket = ticket
+
+
 class Writer:
     """The one writing connection of this process.
 
@@ -50,22 +59,40 @@ class Writer:
         Raises:
             whatever the job raises, or Unavailable where the store is closed, busy or full; then nothing is left of it.
         """
-        if os.getpid() != self._pid:
-            raise Unavailable(f"store {self._path} was opened before a fork; open it again in the child process")
+        self._refuse_fork()
         ticket = _Ticket(job)
         self._waiting.append(cast("_Ticket[object]", ticket))
-        with self._lock:
-            while not ticket.done:
-                self._lead(ticket)
+        try:
+            with self._lock:
+                while not ticket.done:
+                    self._lead(ticket)
+        except BaseException:
+            with suppress(ValueError):  # interrupted: what its caller does not wait for shall not be done later
+                self._waiting.remove(cast("_Ticket[object]", ticket))
+            raise
         if ticket.error is not None:
             raise ticket.error
         return cast(T, ticket.result)
+
+    @property
+    def forked(self) -> bool:
+        """Whether this process is a child of the one that opened the store."""
+        return os.getpid() != self._pid
+
+    def _refuse_fork(self) -> None:
+        if self.forked:
+            raise Unavailable(f"store {self._path} was opened before a fork; open it again in the child process")
 
     def _lead(self, own: object) -> None:
         group = [self._waiting.popleft() for _ in range(min(len(self._waiting), MAX_GROUP))]
         try:
             with driver_errors(self._path):
                 self._transaction(group)
+        except _Undone as undone:
+            # One job made SQLite undo them all: it failed, the others are tried again without it.
+            undone.ticket.done = True
+            self._waiting.extendleft(reversed([t for t in group if t is not undone.ticket]))
+            return
         except ThreefoldError as error:
             for ticket in group:
                 ticket.error = error
@@ -82,17 +109,21 @@ class Writer:
             db.execute("BEGIN IMMEDIATE")
             for ticket in group:
                 db.execute("SAVEPOINT job")
+                ticket.error = None
                 try:
                     with driver_errors(self._path):
                         ticket.result = ticket.job(db)
                 except ThreefoldError as error:
                     ticket.error = error
+                    if not db.in_transaction:  # as when the disk is full
+                        raise _Undone(ticket) from None
                     db.execute("ROLLBACK TO job")
                 db.execute("RELEASE job")
             db.execute("COMMIT")
 
     def outside(self, job: Callable[[apsw.Connection], T]) -> T:
         """Run `job` on the writing connection without a transaction: checkpoints and the like."""
+        self._refuse_fork()
         with self._lock, driver_errors(self._path):
             return job(self._connection())
 
@@ -105,7 +136,7 @@ class Writer:
         """Wait for the running group, then close; the log is folded into the file where no one else reads."""
         with self._lock:
             db, self._db = self._db, None
-        if db is not None and os.getpid() == self._pid:
+        if db is not None:
             db.close()
 
 
