@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from threefold.errors import Conflict, ThreefoldError
 from threefold.ports import Embedder, PendingRow, Upkeep
+from threefold.search.embedding import embed
 
 BATCH = 256
 LEASE_SECONDS = 120.0
@@ -56,11 +57,7 @@ def embed_some(
 
 
 def _embed(upkeep: Upkeep, embedder: Embedder, rows: tuple[PendingRow, ...]) -> Progress:
-    vectors = embedder.embed([row.text for row in rows])
-    if vectors.shape != (len(rows), embedder.dimensions):
-        raise ThreefoldError(
-            f"{embedder.name!r} gave shape {vectors.shape} for {len(rows)} texts of {embedder.dimensions} dimensions"
-        )
+    vectors = embed(embedder, [row.text for row in rows])
     return Progress(upkeep.put_vectors(embedder.name, list(zip(rows, vectors, strict=True))))
 
 

@@ -16,6 +16,7 @@ from threefold.model.turn import ROLES
 from threefold.realms.conv.hits import Presentation, Results, present
 from threefold.realms.conv.recorder import Moment
 from threefold.realms.conv.wiring import Ports
+from threefold.search.embedding import embed
 from threefold.search.rank import Ranking, by_conversation, by_turn, rank
 from threefold.text.terms import query_terms
 
@@ -98,7 +99,7 @@ def _vector(ports: Ports, text: str) -> tuple[np.ndarray | None, str | None]:
         ports.warm()
         return None, f"semantic search is off for the moment: the model {embedder.name!r} is being loaded"
     try:
-        return embedder.embed([text])[0], None
+        return embed(embedder, [text])[0], None
     except ThreefoldError as error:
         return None, f"semantic search is off: the embedder failed: {error}"
 

@@ -1,0 +1,36 @@
+"""Asking an embedder: whatever goes wrong in it becomes one of our errors, and what it gives is checked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from threefold.errors import ThreefoldError, Unavailable
+from threefold.ports import Embedder
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+def embed(embedder: Embedder, texts: Sequence[str]) -> np.ndarray:
+    """Vectors of `texts`: shape (len(texts), dimensions), all numbers finite.
+
+    Raises:
+        ThreefoldError: the embedder failed, or gave something else.
+    """
+    import numpy as np
+
+    try:
+        vectors = embedder.embed(texts)
+    except ThreefoldError:
+        raise
+    except Exception as error:  # noqa: BLE001 - a foreign model may raise anything; it is noted and shown
+        raise Unavailable(f"{embedder.name!r} failed: {type(error).__name__}: {error}") from error
+    shape = getattr(vectors, "shape", None)
+    if shape != (len(texts), embedder.dimensions):
+        raise ThreefoldError(
+            f"{embedder.name!r} gave shape {shape} for {len(texts)} texts of {embedder.dimensions} dimensions"
+        )
+    if not np.isfinite(vectors).all():
+        raise ThreefoldError(f"{embedder.name!r} gave numbers that are not finite")
+    return vectors
