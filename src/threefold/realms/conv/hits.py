@@ -134,9 +134,9 @@ def present(
 
 
 def _turns_in_order(rows: Iterable[StoredRow]) -> dict[str, list[str]]:
-    """The turns that were read of each conversation, in order of position."""
+    """The turns that were read of each conversation, by time: an older turn may have been recorded later."""
     order: dict[str, dict[str, None]] = {}
-    for row in sorted(rows, key=lambda r: (r.key.conversation, r.position)):
+    for row in sorted(rows, key=lambda r: (r.key.conversation, r.row.at, r.key.turn)):
         order.setdefault(row.key.conversation, {})[row.key.turn] = None
     return {conversation: list(turns) for conversation, turns in order.items()}
 
@@ -162,7 +162,7 @@ def _hit(
         matches=part.matches,
         author=row.author,
         roles=tuple(dict.fromkeys(e.row.role for e in every)),
-        snippets=tuple(_snippets(key, stored.values(), turns, how)),
+        snippets=tuple(sorted(_snippets(key, stored.values(), turns, how), key=lambda s: s.distance)),
         explain=best.explain() if how.explain else None,
     )
 
