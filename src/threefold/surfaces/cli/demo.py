@@ -33,7 +33,7 @@ def add_commands(commands: Any) -> None:
 
 
 def demo(context: Context, options: argparse.Namespace) -> int:
-    """Import a history, record a live turn, ask five questions, show one turn whole."""
+    """Import a history, ask five questions, record a live turn, show it whole."""
     with ExitStack() as stack:
         folder = options.keep or stack.enter_context(tempfile.TemporaryDirectory(prefix="threefold-demo-"))
         db = stack.enter_context(threefold.open(folder, background=False))
@@ -44,12 +44,12 @@ def demo(context: Context, options: argparse.Namespace) -> int:
         done = alice.import_history([sample])
         listed = alice.conv.conversations()
         said.line(f"{done.imported} turns in {len(listed)} conversations; importing again adds {_again(alice, sample)}")
-        said.title("2. A live turn is recorded as a by-product")
-        ref = _live_turn(alice)
         db.embed_pending()
-        said.line(f"recorded {ref}")
-        said.title("3. It is found again")
+        said.title("2. It is found again")
         searches = [_ask(alice, said, why, question) for why, question in _QUESTIONS]
+        said.title("3. A live turn is recorded as a by-product")
+        ref = _live_turn(alice)
+        said.line(f"recorded {ref}")
         said.title("4. A known turn is rebuilt, with its exact bytes")
         view = alice.conv.turn(ref)
         if not context.json:
