@@ -152,7 +152,9 @@ def check(folder: Path, acks: Path, sample: int, rng: random.Random) -> dict[str
     problems += [*state.problems]
     rows = state.counts["rows"]
     if (state.pending, state.failed, state.counts["vectors"]) != (0, 0, rows):
-        problems.append(f"{state.pending} wait, {state.failed} failed, {state.counts['vectors']} vectors of {rows} rows")
+        problems.append(
+            f"{state.pending} wait, {state.failed} failed, {state.counts['vectors']} vectors of {rows} rows"
+        )
     visible = {e.turn: (user, e) for user in range(USERS) for e in everything(db.user(f"user{user}"))}
     problems += [f"lost: {name}" for name in recorded - purging - visible.keys()]
     problems += [f"still there: {name}" for name in purged & visible.keys()]

@@ -63,7 +63,9 @@ ODD = {
 
 
 @pytest.mark.parametrize("kind", ODD)
-def test_whatever_an_embedder_does_wrong_is_noted_and_hurts_nothing_else(open_db: Open, kind: str, clock: Clock) -> None:
+def test_whatever_an_embedder_does_wrong_is_noted_and_hurts_nothing_else(
+    open_db: Open, kind: str, clock: Clock
+) -> None:
     db = open_db(embedder=Odd(ODD[kind]))
     say(db, "river boat", "river bridge")
     progress = db.embed_pending()

@@ -62,10 +62,10 @@ def _window(text: str, spans: Sequence[tuple[int, int, str]], size: int) -> tupl
 
 def _to_words(text: str, start: int, end: int, reach: int = 20) -> tuple[int, int]:
     """Move both ends inwards to a blank, if one is near; scripts without blanks are cut where they are."""
-    if start > 0:
+    if start > 0 and not text[start - 1].isspace():
         blank = text.find(" ", start, start + reach)
         start = blank + 1 if blank >= 0 else start
-    if end < len(text):
+    if end < len(text) and not text[end].isspace():
         blank = text.rfind(" ", end - reach, end)
         end = blank if blank >= 0 else end
     return start, end

@@ -196,9 +196,14 @@ def _blocks(turn: Turn, files: tuple[FileEntry, ...]) -> Iterable[Block]:
     for entry in published:
         yield Block("assistant.file", entry.path, moments[entry.path], None, _card(entry))
     for i, note in enumerate(turn.notes, 1):
-        yield Block("agent.note", f"notes.{i}", note.at, storable(note.text), {"tag": note.tag} if note.tag else {})
+        yield Block(
+            "agent.note", f"notes.{i}", note.at, storable(note.text), {"tag": storable(note.tag)} if note.tag else {}
+        )
     if turn.summary:
-        meta = {"refs": list(turn.summary.refs), "anchors": [storable(a) for a in turn.summary.anchors]}
+        meta = {
+            "refs": [storable(r) for r in turn.summary.refs],
+            "anchors": [storable(a) for a in turn.summary.anchors],
+        }
         yield Block("working.summary", "conv.working.summary", turn.summary.at, storable(turn.summary.text), meta)
     if turn.completion:
         done = turn.completion

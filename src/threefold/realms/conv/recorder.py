@@ -161,15 +161,15 @@ class TurnHandle:
 
     def source(self, url: str, title: str | None = None, text: str | None = None) -> None:
         """A source that the answer used; shown as a citation on reload."""
-        self._sources.append(Source(_text(url, "url"), title, text))
+        self._sources.append(Source(_text(url, "url"), _optional(title, "title"), _optional(text, "text")))
 
     def summary(self, text: str, refs: Collection[str] = (), anchors: Collection[str] = (), at: Moment = None) -> None:
         """The agent's working summary: goal, outcome, references, phrases to find it by. The last one counts."""
-        self._summary = Summary(_text(text, "summary"), self._at(at), tuple(refs), tuple(anchors))
+        self._summary = Summary(_text(text, "summary"), self._at(at), _texts(refs, "refs"), _texts(anchors, "anchors"))
 
     def note(self, text: str, tag: str | None = None, at: Moment = None) -> None:
         """An internal note that is to be found by search (role `note`)."""
-        self._notes.append(Note(_text(text, "note"), self._at(at), tag))
+        self._notes.append(Note(_text(text, "note"), self._at(at), _optional(tag, "tag")))
 
     def answer(self, text: str, at: Moment = None, author: str | None = None) -> None:
         """The one final answer; the last one counts."""
@@ -179,6 +179,8 @@ class TurnHandle:
     def tokens(self, **counts: int) -> None:
         """Add token counts, such as `tokens(input=1200, output=80)`."""
         for name, count in counts.items():
+            if not isinstance(count, int) or isinstance(count, bool):
+                raise InvalidInput(f"{name} must be a whole number of tokens, not {type(count).__name__}")
             self._tokens[name] = self._tokens.get(name, 0) + count
 
     def event(self, type: str, data: Any = None, at: Moment = None) -> None:  # noqa: A002 - the field's word
@@ -201,7 +203,7 @@ class TurnHandle:
 
     def cancel(self, reason: str | None = None) -> None:
         """End the turn as cancelled."""
-        self._status, self._error = "cancelled", reason
+        self._status, self._error = "cancelled", _optional(reason, "reason")
 
     def value(self) -> Turn:
         """The turn as it stands, as a value."""
@@ -254,6 +256,16 @@ def _text(value: object, name: str) -> str:
     if not isinstance(value, str):
         raise InvalidInput(f"{name} must be text, not {type(value).__name__}")
     return value
+
+
+def _optional(value: object, name: str) -> str | None:
+    return None if value is None else _text(value, name)
+
+
+def _texts(values: Collection[str], name: str) -> tuple[str, ...]:
+    if isinstance(values, str) or not all(isinstance(value, str) for value in values):
+        raise InvalidInput(f"{name} must be a list of texts")
+    return tuple(values)
 
 
 def _bytes(value: object, name: str) -> bytes:

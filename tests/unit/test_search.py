@@ -1,0 +1,212 @@
+"""Ranking, spelling, excerpts, times: the pure rooms of search."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from threefold.errors import InvalidInput
+from threefold.model.query import Candidate, Candidates, Filter, Query
+from threefold.model.record import RowKey
+from threefold.model.scope import Scope
+from threefold.model.times import from_micros, iso, parse_moment, to_micros
+from threefold.search.bm25 import bm25
+from threefold.search.rank import Ranking, by_conversation, by_turn, rank, recency_lift
+from threefold.search.spelling import corrections
+from threefold.text.excerpt import excerpt
+from threefold.text.terms import index_terms, query_terms
+
+NOW = datetime(2026, 11, 29, tzinfo=UTC)
+PLAIN = Ranking(refine=None, recency=0)
+
+
+def row(conversation: str = "c", turn: str = "t", seq: int = 0, age: float = 0, words: int = 50) -> Candidate:
+    return Candidate(RowKey(conversation, turn, seq), "user", NOW - timedelta(days=age), seq, words)
+
+
+def ranked(rows: list[Candidate], lists: dict[str, list[tuple[int, float]]], ranking: Ranking = PLAIN):
+    found = Candidates(tuple(rows), {name: tuple(hits) for name, hits in lists.items()})  # type: ignore[misc]
+    return rank(found, Query(Scope("a"), Filter(NOW), ()), ranking)
+
+
+def test_a_fused_score_is_the_sum_over_lists_of_weight_by_k_and_rank() -> None:
+    rows = [row(turn="a"), row(turn="b")]
+    ranking = Ranking(k=60, weights={"lexical": 2.0, "semantic": 1.0, "trigram": 0.0}, refine=None, recency=0)
+    first, second = ranked(rows, {"lexical": [(0, 5.0), (1, 4.0)], "semantic": [(1, 0.9)]}, ranking)
+    assert (first.row.key.turn, second.row.key.turn) == ("b", "a")
+    assert first.fused == pytest.approx(2 / 62 + 1 / 61)
+    assert second.fused == pytest.approx(2 / 61)
+    assert first.explain()["lists"] == {"lexical": {"rank": 2, "score": 4.0}, "semantic": {"rank": 1, "score": 0.9}}
+
+
+def test_the_recency_lift_halves_with_each_half_life() -> None:
+    ranking = Ranking(recency=0.5, half_life=timedelta(days=7))
+    lifts = [recency_lift(NOW - timedelta(days=d), NOW, ranking) for d in (0, 7, 14, 100_000, -30)]
+    assert lifts == pytest.approx([1.5, 1.25, 1.125, 1.0, 1.5])
+    rows = [row(turn="old", age=365), row(turn="new", age=0)]
+    for recency, first in ((0.0, "old"), (0.5, "new")):
+        best = ranked(rows, {"lexical": [(0, 5.0), (1, 4.9)]}, Ranking(refine=None, recency=recency))[0]
+        assert best.row.key.turn == first
+
+
+def test_equal_scores_always_come_in_the_same_order() -> None:
+    rows = [row("b", "1"), row("a", "2"), row("a", "1", 1), row("a", "1", 0), row("a", "0", age=1)]
+    orders = set()
+    for shift in range(len(rows)):
+        turned = rows[shift:] + rows[:shift]
+        each = {f"l{i}": [(i, 1.0)] for i in range(len(rows))}
+        orders.add(tuple((r.row.key.conversation, r.row.key.turn, r.row.key.seq) for r in ranked(turned, each)))
+    assert orders == {(("a", "1", 0), ("a", "1", 1), ("a", "2", 0), ("b", "1", 0), ("a", "0", 0))}
+
+
+def test_a_turn_is_ranked_by_its_best_row_and_a_conversation_by_its_best_turns() -> None:
+    rows = [row("c", "1", 0), row("c", "1", 1), row("c", "2", 2), row("d", "1", 0)]
+    found = ranked(rows, {"lexical": [(1, 9.0), (3, 8.0), (0, 7.0), (2, 6.0)]})
+    turns = by_turn(found)
+    assert [members[0][0].row.key for _, members in turns] == [rows[1].key, rows[3].key, rows[2].key]
+    assert [len(members[0][1]) for _, members in turns] == [2, 1, 1]
+    groups = by_conversation(turns)
+    assert [members[0][0].row.key.conversation for _, members in groups] == ["c", "d"]
+    assert groups[0][0] > turns[0][0]
+
+
+def test_nothing_found_is_nothing_ranked() -> None:
+    assert ranked([], {"lexical": [], "semantic": []}) == []
+    assert rank(Candidates((), {}), Query(Scope("a"), Filter(NOW), ()), Ranking()) == []
+    assert by_turn([]) == by_conversation([]) == []
+
+
+def test_the_second_stage_gives_finite_scores_whatever_the_lists_hold() -> None:
+    rows = [row(turn=str(i), seq=i, words=i) for i in range(4)]
+    for lists in ({"lexical": [(0, 0.0)]}, {"semantic": [(1, 1e-12)]}, {"lexical": [(2, 1e9)], "trigram": [(3, 1.0)]}):
+        scores = [r.score for r in ranked(rows, lists, Ranking())]
+        assert all(0 <= s < 1e3 for s in scores)
+
+
+@pytest.mark.parametrize("bad", [{"k": -1}, {"recency": -0.1}, {"depth": 0}, {"half_life": timedelta(0)},
+                                 {"weights": {"lexical": -1.0}}])  # fmt: skip
+def test_rankings_that_make_no_sense_are_refused(bad: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInput, match=next(iter(bad))):
+        Ranking(**bad)
+
+
+def test_bm25_counts_rare_words_more_and_long_texts_less() -> None:
+    documents = {1: ["a", "b"], 2: ["a", "c"], 3: ["a", "b"] + ["x"] * 20, 4: ["d"], 5: ["e"]}
+    scores = bm25(["b"], documents)
+    assert set(scores) == {1, 3}
+    assert scores[1] > scores[3]
+    assert bm25(["d"], documents)[4] > bm25(["a"], documents)[2] > 0
+    assert bm25(["猫*"], {1: ["猫咪"], 2: ["狗"]}).keys() == {1}
+    assert bm25([], documents) == bm25(["a"], {}) == {}
+
+
+@pytest.mark.parametrize(
+    ("word", "vocabulary", "first"),
+    [
+        ("lisbom", ["lisbon", "london"], "lisbon"),
+        ("lisbno", ["lisbon", "london"], "lisbon"),
+        ("alfma", ["alfama", "lima"], "alfama"),
+        ("casinoroyal", ["supercasinoroyal"], "supercasinoroyal"),
+        ("москвы", ["москва", "париж"], "москва"),
+    ],
+)
+def test_a_misspelt_word_is_corrected(word: str, vocabulary: list[str], first: str) -> None:
+    found = corrections(word, vocabulary)
+    assert found[0][0] == first
+    assert all(0 < similarity <= 1 for _, similarity in found)
+
+
+@pytest.mark.parametrize(("word", "vocabulary"), [("ab", ["abc"]), ("xyz", ["lisbon"]), ("a", ["a b"]), ("word", [])])
+def test_what_is_not_alike_is_not_corrected(word: str, vocabulary: list[str]) -> None:
+    assert corrections(word, vocabulary) == ()
+
+
+def test_corrections_are_few_and_in_a_fixed_order() -> None:
+    vocabulary = [f"wor{c}d" for c in "abcdefghij"]
+    assert corrections("world", vocabulary) == corrections("world", vocabulary)
+    assert len(corrections("world", vocabulary)) == 5
+
+
+@pytest.mark.parametrize(
+    ("text", "terms"),
+    [
+        ("Forecast-Q2-2026.xlsx", {"forecast", "q2", "2026", "xlsx", "forecast-q2-2026.xlsx"}),
+        ("getUserName", {"getusernam", "get", "user", "name"}),
+        ("snake_case_name", {"snake_case_name", "snake", "case", "name"}),
+        ("C++ and C#", {"c++", "and", "c#"}),
+        ("it's l'amour", {"it", "amour"}),
+        ("naïve Café", {"naiv", "cafe"}),
+        ("Ωmega ΑΘΉΝΑ", {"ωmega", "αθηνα"}),
+        ("成语", {"成语", "语"}),
+        ("🎉🎉", {"🎉"}),
+        ("", set()),
+        ("--- ... !!!", set()),
+    ],
+)
+def test_terms_of_a_text(text: str, terms: set[str]) -> None:
+    assert set(index_terms(text)) == terms
+
+
+def test_questions_drop_stop_words_unless_there_is_nothing_else() -> None:
+    assert query_terms("what is the river") == ("river",)
+    assert query_terms("what is the") == ("what", "is", "the")
+    assert query_terms("river river RIVER rivers") == ("river",)
+    assert query_terms("猫") == ("猫*",)
+    assert query_terms("成语接龙") == ("成语", "语接", "接龙")
+
+
+def test_an_excerpt_shows_the_part_with_most_of_the_words() -> None:
+    text = "boat " * 100 + "the needle and the thread " + "boat " * 100
+    part = excerpt(text, query_terms("needle thread boat"), 80)
+    assert "needle and the thread" in part.text
+    assert part.text.startswith("…")
+    assert part.text.endswith("…")
+    assert {part.text[s:e] for s, e in part.matches} == {"needle", "thread", "boat"}
+    assert excerpt("short", (), 80).text == "short"
+    assert excerpt("x" * 500, (), 80).text == "x" * 80 + "…"
+    runs = excerpt("今天玩成语接龙游戏", query_terms("成语接龙"))
+    assert [runs.text[s:e] for s, e in runs.matches] == ["成语接龙"]
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("2026-11-29", "2026-11-29T00:00:00Z"),
+        ("2026-11-29T08:30:00+02:00", "2026-11-29T06:30:00Z"),
+        (" 2026-11-29T08:30:00.000001Z ", "2026-11-29T08:30:00.000001Z"),
+        ("2028-02-29", "2028-02-29T00:00:00Z"),
+        (0, "1970-01-01T00:00:00Z"),
+        (1_764_374_400, "2025-11-29T00:00:00Z"),
+        (1_764_374_400_000, "2025-11-29T00:00:00Z"),
+        (1.5, "1970-01-01T00:00:01.500000Z"),
+        ("0001-01-01", "0001-01-01T00:00:00Z"),
+        ("9999-12-31T23:59:59.999999", "9999-12-31T23:59:59.999999Z"),
+    ],
+)
+def test_moments_in_every_spelling(value: Any, expected: str) -> None:
+    moment = parse_moment(value, "at")
+    assert iso(moment) == expected
+    assert from_micros(to_micros(moment)) == moment
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        "0000-01-01",
+        "2027-02-29",
+        "2026-13-01",
+        "x",
+        "",
+        None,
+        True,
+        [],
+        1e20,
+        float("nan"),
+        "0001-01-01T00:00:00+02:00",
+    ],
+)
+def test_what_is_no_moment_names_its_argument(bad: Any) -> None:
+    with pytest.raises(InvalidInput, match=r"^since "):
+        parse_moment(bad, "since")
