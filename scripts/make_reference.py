@@ -1,4 +1,4 @@
-"""Write docs/reference.md from the code: signatures, docstrings, fields, the command line. A test holds both together."""
+"""Write docs/reference.md from the code: signatures, docstrings, fields, the command line. A test compares them."""
 
 from __future__ import annotations
 
@@ -47,12 +47,11 @@ def reference() -> str:
     """The whole page."""
     parts = [
         "# Reference",
-        "Made from the code by `scripts/make_reference.py`; do not edit. Arguments after the first are best given by name.",
+        "Made from the code by `scripts/make_reference.py`; do not edit. Give arguments after the first by name.",
     ]
     for title, objects in SECTIONS:
         parts.append(f"## {title}")
-        for found in objects:
-            parts.append(_object(found))
+        parts += [_object(found) for found in objects]
     parts.append("## Errors")
     parts.append("\n".join(_error(errors.ThreefoldError, 0)))
     parts.append("## Command line")

@@ -8,7 +8,7 @@
         hits = await alice.conv.search("lisbon")
 
 Whatever may wait for a file or a lock runs in a small pool of threads; callers in it share commits. Handles and turns
-are made at once and may be awaited too. What a turn collects is collected at once, so a forgotten `await` loses nothing.
+are made at once and may be awaited too. What a turn collects is collected at once: a forgotten `await` loses nothing.
 """
 
 from __future__ import annotations

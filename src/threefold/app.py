@@ -188,7 +188,7 @@ class Threefold:
 
     def forget_tenant(self, tenant: str) -> Receipt:
         """Remove every user of a tenant from every file of the store; the receipt lists them."""
-        return self._backend.purge(Scope("operator", tenant), Target(tenant=True), self.config.clock())
+        return self._backend.purge(Scope("operator", tenant), Target(tenant=True))
 
     def scopes(self) -> Iterator[Scope]:
         """Every owner in the store, for the operator."""

@@ -80,7 +80,7 @@ class Store(Protocol):
         """Conversations by last activity, newest first; `after` is the (last activity, id) of the last page's end."""
         ...
 
-    def purge(self, scope: Scope, target: Target, now: datetime) -> Receipt:
+    def purge(self, scope: Scope, target: Target) -> Receipt:
         """Remove the target from every file of the store, blobs included.
 
         Raises:

@@ -81,13 +81,10 @@ class BackendsAgree(RuleBasedStateMachine):
 
     @rule(scope=scopes, c=st.none() | conversations, t=st.none() | names, tenant=st.integers(0, 15))
     def purge(self, scope: Scope, c: Any, t: Any, tenant: int) -> None:
-        if tenant == 0:
-            target = Target(tenant=True)
-        else:
-            target = Target(c, t if c is not None else None)
+        target = Target(tenant=True) if tenant == 0 else Target(c, t if c is not None else None)
 
         def counted(desk: Desk) -> Any:
-            receipt: Receipt = desk.backend.purge(scope, target, desk.now)
+            receipt: Receipt = desk.backend.purge(scope, target)
             stores = receipt.stores
             counts = {name: stores.get(name, 0) for name in ("turns", "rows", "files", "vectors")}
             return receipt.kind, counts, receipt.leftovers

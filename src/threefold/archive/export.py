@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -58,7 +57,7 @@ def export_user(
             whose = {"format": FORMAT, "tenant": scope.tenant, "user": scope.user, "exported": iso(now)}
             manifest = {**whose, "turns": turns, "blobs": len(digests)}
             archive.writestr(MANIFEST, json.dumps(manifest, ensure_ascii=False, indent=2))
-        os.replace(unfinished, path)  # noqa: PTH105 - atomic on every system
+        unfinished.replace(path)
     except OSError as error:
         raise Unavailable(f"export {path}: {error.strerror or error}; check the folder and its space") from None
     finally:

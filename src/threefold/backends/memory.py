@@ -296,7 +296,7 @@ class MemoryStore:
             found.sort(key=lambda c: (c.last_activity, c.id), reverse=True)
             return tuple([c for c in found if after is None or (c.last_activity, c.id) < after][:limit])
 
-    def purge(self, scope: Scope, target: Target, now: datetime) -> Receipt:
+    def purge(self, scope: Scope, target: Target) -> Receipt:
         """See `Store.purge`."""
         with self._usable():
             if target.tenant:
@@ -426,7 +426,7 @@ class MemoryStore:
         with self._usable():
             return iter([Scope(user, tenant) for tenant, user in self._owners])
 
-    def state(self, now: datetime, check: bool = False) -> StoreState:
+    def state(self, now: datetime, check: bool = False) -> StoreState:  # noqa: ARG002 - nothing to check
         """See `Upkeep.state`."""
         with self._usable():
             owners = self._owners.values()

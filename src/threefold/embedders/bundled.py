@@ -28,6 +28,7 @@ MAX_WORD_CHARACTERS: Final = 100
 
 _CACHED_WORDS: Final = 50_000
 _SLICE_CHARACTERS: Final = 65_536
+_BLOCK_ROWS: Final = 4_096
 _DROPPED: Final = frozenset({"Mn", "Cf"})  # accents; invisible format characters such as the soft hyphen
 # Ideographs are words of their own; kana, hangul, Thai and the rest are not (as in BERT).
 _CJK: Final = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002fa1f"
@@ -65,14 +66,20 @@ class Wordpiece:
         self._rows = rows
         self._cache: dict[str, tuple[int, ...]] = {}
 
-    def encode(self, text: str) -> list[int]:
-        """Return the row numbers of ``text`` in order; an empty list if nothing in it is known."""
+    def encode(self, text: str) -> tuple[list[int], int]:
+        """Return the row numbers of ``text`` in order, and how many of its words (not its marks) are unknown."""
         cache = self._cache
         found: list[int] = []
+        unknown = 0
         for word in _WORD.findall(fold(text)):
             pieces = cache.get(word)
-            found.extend(self._remember(word) if pieces is None else pieces)
-        return found
+            if pieces is None:
+                pieces = self._remember(word)
+            if pieces:
+                found.extend(pieces)
+            elif word.isalnum():
+                unknown += 1
+        return found, unknown
 
     def _remember(self, word: str) -> tuple[int, ...]:
         if len(self._cache) >= _CACHED_WORDS:
@@ -128,7 +135,8 @@ class StaticEmbedder:
     def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         """Return float32 [len(texts), dimensions], row i for text i, each of length 1.
 
-        All of a text counts, however long; one without a known word gives a row of zeros. Deterministic, and
+        All of a text counts, however long. One with more unknown words than known pieces (another script, an empty
+        text) gives a row of zeros: no opinion is better than one on its digits and commas. Deterministic, and
         independent of what else is embedded in the same call.
         """
         import numpy as np
@@ -147,12 +155,14 @@ class StaticEmbedder:
 
         table = self._table
         total = np.zeros(self.dimensions)
+        balance = 0
         for part in slices(text):
-            found = table.pieces.encode(part)
-            for start in range(0, len(found), 4096):
-                block = found[start : start + 4096]
+            found, unknown = table.pieces.encode(part)
+            balance += len(found) - unknown
+            for start in range(0, len(found), _BLOCK_ROWS):
+                block = found[start : start + _BLOCK_ROWS]
                 total += table.factors[block] @ table.rows[block].astype(np.float64)
-        return total
+        return total if balance > 0 else np.zeros(self.dimensions)
 
     @cached_property
     def _table(self) -> _Table:

@@ -24,7 +24,7 @@ def embed(embedder: Embedder, texts: Sequence[str]) -> np.ndarray:
         vectors = embedder.embed(texts)
     except ThreefoldError:
         raise
-    except Exception as error:  # noqa: BLE001 - a foreign model may raise anything; it is noted and shown
+    except Exception as error:
         raise Unavailable(f"{embedder.name!r} failed: {type(error).__name__}: {error}") from error
     shape = getattr(vectors, "shape", None)
     if shape != (len(texts), embedder.dimensions):

@@ -14,15 +14,23 @@ from threefold.model.turn import STATUSES, SUBMISSION_KINDS, Attachment, Complet
 # Prefixes of each other, separators, wildcards, quotes, fragments of SQL and of full-text expressions, marks that
 # combine, joiners, other directions and widths, ids that look like parts of stored keys.
 HOSTILE_IDS = (
-    "a", "aa", "ab", "a b", "a ", " a", "A", "a.", "a..", ".a", "a/", "a/b", "../a", "..", ".", "a\\", "\\", "a:", ":",
-    "a|b", "|", "a%", "%", "%25", "a_", "_", "*", "a*", "?", "a?", "[a]", "{a}", "$a", "~", "#", "a#1", "a@2", "&", "=",
-    "'", '"', "a'", 'a"', "''", '""', "`", "a;--", "' OR '1'='1", '" OR "a', "a' --", "/* a */", "NULL", "null", "None",
-    "0", "1", "-1", "1:a", "1:c1", "c1", "ruser", "user", "u1", "default", "a.batch", "turn_a", "conv_a", "turn_", "conv_",
-    "NOT a", "a AND b", "a NEAR/2 b", "^a", "terms : a", "scope:a", "{$gt: ''}", "@a:{*}", "<a>", "\n", "\ta", "a\r\n",
+    "a", "aa", "ab", "a b", "a ", " a", "A", "a.", "a..", ".a", "a/", "a/b", "../a", "..", ".", "a\\", "\\",
+    "a:", ":",
+    "a|b", "|", "a%", "%", "%25", "a_", "_", "*", "a*", "?", "a?", "[a]", "{a}", "$a", "~", "#", "a#1", "a@2",
+    "&", "=",
+    "'", '"', "a'", 'a"', "''", '""', "`", "a;--", "' OR '1'='1", '" OR "a', "a' --", "/* a */", "NULL",
+    "null", "None",
+    "0", "1", "-1", "1:a", "1:c1", "c1", "ruser", "user", "u1", "default", "a.batch", "turn_a", "conv_a",
+    "turn_", "conv_",
+    "NOT a", "a AND b", "a NEAR/2 b", "^a", "terms : a", "scope:a", "{$gt: ''}", "@a:{*}", "<a>", "\n", "\ta",
+    "a\r\n",
     "\x01", "\x1b[0m", "\x7f", "\x85a", "\u00a0a", "\u2028", "\u3000a", "e\u0301", "\u00e9", "\u0301", "a\u0301",
-    "\u200da", "a\u200b", "\ufeffa", "\u202ea", "\u2066a\u2069", "a\u00ad", "ﬁ", "fi", "ß", "ss", "İ", "i̇", "ı", "Ａ", "𝐚",
-    "ﷺ", "ﱞ1:a", "ͺ1:a", "ᾳ", "ſ", "K", "Å", "猫", "猫猫", "成语", "しりとり", "끝말", "ไทย", "हिन्दी", "عربي", "עברית", "αβγ", "щи",
-    "🕯️", "🕯", "👩‍👩‍👧", "🇵🇹", "🇵", "\U0001f600", "𠀀", "\U0010ffff", "\ufffd", "\uffff", "a" * 255, "a" * 256, "é" * 512,
+    "\u200da", "a\u200b", "\ufeffa", "\u202ea", "\u2066a\u2069", "a\u00ad", "ﬁ", "fi", "ß", "ss", "İ", "i̇",
+    "ı", "Ａ", "𝐚",
+    "ﷺ", "ﱞ1:a", "ͺ1:a", "ᾳ", "ſ", "K", "Å", "猫", "猫猫", "成语", "しりとり", "끝말", "ไทย", "हिन्दी", "عربي", "עברית",
+    "αβγ", "щи",
+    "🕯️", "🕯", "👩‍👩‍👧", "🇵🇹", "🇵", "\U0001f600", "𠀀", "\U0010ffff", "\ufffd", "\uffff", "a" * 255, "a" * 256,
+    "é" * 512,
     "猫" * 341, "🕯" * 256,
 )  # fmt: skip
 
@@ -43,7 +51,23 @@ def ids(also: tuple[str, ...] = ()) -> st.SearchStrategy[str]:
 
 def bad_ids() -> st.SearchStrategy[Any]:
     """What must be refused wherever an identifier is asked for."""
-    fixed = ["", " ", "\t\n", "\u2003", "\x00", "a\x00", "\ud800", "a\udfff", "x" * 1025, "é" * 513, 1, 1.0, b"a", (), True]
+    fixed = [
+        "",
+        " ",
+        "\t\n",
+        "\u2003",
+        "\x00",
+        "a\x00",
+        "\ud800",
+        "a\udfff",
+        "x" * 1025,
+        "é" * 513,
+        1,
+        1.0,
+        b"a",
+        (),
+        True,
+    ]
     return st.sampled_from(fixed) | st.text(_LETTERS, max_size=9).map(lambda text: text + "\x00")
 
 
@@ -55,8 +79,10 @@ def scopes() -> st.SearchStrategy[Scope]:
 def texts(max_size: int = 60) -> st.SearchStrategy[str]:
     """Any Python text: every plane, controls, NUL, lone surrogates; and pieces of what people write."""
     words = st.sampled_from(
-        ["river", "boats", "Lisbon", "Café", "it's", "l'amour", "C++", "a_b", "getUserName", "v1.2.3", "x@y.org", "成语接龙",
-         "しりとり", "끝말잇기", "ไปตลาด", "हिन्दी", "مَدِينَة", "Straße", "İstanbul", "ﷺ", "ﬁn", "🎉", "e\u0301", "½", "№5", "\x00", "--"]
+        ["river", "boats", "Lisbon", "Café", "it's", "l'amour", "C++", "a_b", "getUserName", "v1.2.3",
+        "x@y.org", "成语接龙",
+         "しりとり", "끝말잇기", "ไปตลาด", "हिन्दी", "مَدِينَة", "Straße", "İstanbul", "ﷺ", "ﬁn", "🎉", "e\u0301", "½",
+         "№5", "\x00", "--"]
     )  # fmt: skip
     return st.text(max_size=max_size) | st.lists(words, max_size=8).map(" ".join)
 
@@ -100,7 +126,9 @@ def conv_refs() -> st.SearchStrategy[ConvRef]:
     number = st.integers(0, 99).map(str)
     bodies = {
         "ar": st.sampled_from(["user.prompt", "assistant.completion", "turn.log", "notes.1"]),
-        "tc": st.sampled_from(["call", "result", "notice"]).flatmap(lambda end: number.map(lambda n: f"step_{n}.{end}")),
+        "tc": st.sampled_from(["call", "result", "notice"]).flatmap(
+            lambda end: number.map(lambda n: f"step_{n}.{end}")
+        ),
         "so": st.sampled_from(["sources_pool", "sources_pool[1]", "sources_pool[1,3-5]"]),
         "ws": st.sampled_from(["conv.working.summary", "conv.working.summary.anchors"]),
         "su": st.sampled_from(["conv.range.summary", "conv.range.summary.2"]),

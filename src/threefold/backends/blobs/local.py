@@ -47,7 +47,7 @@ class LocalBlobs:
                     out.write(data)
                     out.flush()
                     os.fsync(out.fileno())
-                os.replace(unfinished, file)
+                Path(unfinished).replace(file)
             except BaseException:
                 Path(unfinished).unlink(missing_ok=True)
                 raise

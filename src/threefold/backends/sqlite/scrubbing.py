@@ -21,6 +21,8 @@ from threefold.backends.sqlite.connection import BUSY_MILLISECONDS, fetch, one, 
 _CHUNK = 2**20
 _LEAVES, _INTERIORS = (10, 13), (2, 5)  # first byte of a b-tree page; other pages begin with a page number or zeros
 _SEGMENT_BITS = 37
+# An overflow page begins with a page number; in a file of this size (128 GiB) its first byte could be that of a b-tree.
+_TOO_MANY_PAGES = _INTERIORS[0] << 24
 _DUE = "scrubbing due"
 
 
@@ -44,6 +46,9 @@ def scrub(db: apsw.Connection, path: Path) -> bool:
         return True
     with _transaction(db):
         renew_separators(db)
+    too_large = scalar(db, "PRAGMA page_count") >= _TOO_MANY_PAGES
+    if too_large:
+        db.execute("VACUUM")
     if not _empty_log(db):
         return False
     with _transaction(db):
@@ -52,7 +57,8 @@ def scrub(db: apsw.Connection, path: Path) -> bool:
             return False  # another process wrote in between
         # Pages that are held in memory are as they were before; this commit makes other connections drop theirs.
         db.execute("PRAGMA shrink_memory").fetchall()
-        overwrite_unallocated(path)
+        if not too_large:
+            overwrite_unallocated(path)
         db.execute("DELETE FROM meta WHERE key = ?", (_DUE,))
     return True
 

@@ -194,7 +194,7 @@ def _answer(
     numbers = {number for hits in found.values() for number, _ in hits}
     index: dict[int, int] = {}
     rows: list[Candidate] = []
-    # CROSS JOIN keeps SQLite to this order: it cannot know that the list is short, and would scan all of the owner's rows.
+    # CROSS JOIN keeps SQLite to this order: not knowing that the list is short, it would scan all rows of the owner.
     for number, conversation, turn, seq, role, at, position, words in fetch(
         db,
         """SELECT r.id, c.name, t.name, r.seq, r.role, r.at, r.position, r.word_count

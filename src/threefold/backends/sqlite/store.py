@@ -8,7 +8,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-
 from threefold.backends.sqlite import commits, indexing, reads, removal, schema, scrubbing, search, upkeep
 from threefold.backends.sqlite.connection import Readers, fetch, one
 from threefold.backends.sqlite.vectors import VectorCache
@@ -87,7 +86,7 @@ class SqliteStore:
         with self._readers.snapshot() as db:
             return reads.conversations(db, scope, now, limit, after)
 
-    def purge(self, scope: Scope, target: Target, now: datetime) -> Receipt:
+    def purge(self, scope: Scope, target: Target) -> Receipt:
         """See `Store.purge`. Also empties the write-ahead log, where the removed words may still stand."""
         gone = self._writer.run(lambda db: removal.purge(db, scope, target, self._blobs))
         gone["blobs"] += self._writer.run(lambda db: removal.delete_doomed_blobs(db, self._blobs))

@@ -99,9 +99,11 @@ def _vector(ports: Ports, text: str) -> tuple[np.ndarray | None, str | None]:
         ports.warm()
         return None, f"semantic search is off for the moment: the model {embedder.name!r} is being loaded"
     try:
-        return embed(embedder, [text])[0], None
+        vector = embed(embedder, [text])[0]
     except ThreefoldError as error:
         return None, f"semantic search is off: the embedder failed: {error}"
+    # All zeros: the model knows nothing of this text, such as one in a script that it never saw.
+    return (vector if vector.any() else None), None
 
 
 def _mode(query: Query, found: Candidates) -> str:

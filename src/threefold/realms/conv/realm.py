@@ -229,7 +229,7 @@ class Conv:
                 check_id(value, name)
         if turn is not None and conversation is None:
             raise InvalidInput("a turn is forgotten within its conversation; give both")
-        return self._ports.store.purge(self._scope, Target(conversation, turn), self._ports.clock())
+        return self._ports.store.purge(self._scope, Target(conversation, turn))
 
     def parse(self, ref: str, conversation: str | None = None) -> ConvRef:
         """The reference as a value with its conversation.

@@ -168,7 +168,7 @@ class Desk:
         self, conversation: str | None = None, turn: str | None = None, scope: Scope = ALICE, tenant: bool = False
     ) -> Receipt:
         """Purge a turn, a conversation, a user or a tenant."""
-        return self.backend.purge(scope, Target(conversation, turn, tenant), self.now)
+        return self.backend.purge(scope, Target(conversation, turn, tenant))
 
     def rows(self, *keys: tuple[str, str, int], scope: Scope = ALICE, around: int = 0) -> list[tuple[str, str, int]]:
         """Keys of the rows that come back for these keys."""

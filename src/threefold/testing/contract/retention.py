@@ -181,7 +181,7 @@ class RetentionContract(Contract):
         with refused(InvalidInput):
             four.purge(None, "1")
         with refused(InvalidInput):
-            four.backend.purge(ALICE, Target("trip", None, True), NOW)
+            four.backend.purge(ALICE, Target("trip", None, True))
         assert len(four.catalog()) == 4
 
     @pytest.mark.capability("retention.files")

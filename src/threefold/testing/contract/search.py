@@ -133,7 +133,8 @@ class SearchContract(Contract):
     @pytest.mark.capability("search.literal")
     @pytest.mark.parametrize(
         "asked",
-        ["needle' OR 1=1 --", 'needle" OR "x', "needle NOT needle", "@needle:{*}", "needle*", "(needle", "needle NEAR/3",
+        ["needle' OR 1=1 --", 'needle" OR "x', "needle NOT needle", "@needle:{*}", "needle*", "(needle",
+         "needle NEAR/3",
          "{$gt: needle}", "scope : needle", "^needle", "needle \\", "-needle", "needle AND"],
     )  # fmt: skip
     def test_what_looks_like_syntax_is_literal(self, desk: Desk, asked: str) -> None:

@@ -29,6 +29,7 @@ CREATE TABLE conversations (
 );
 CREATE INDEX conversations_recent ON conversations (owner, last_activity, name);
 
+-- `title` is the one that the turn itself gave its conversation: when the turn goes, its words go too.
 CREATE TABLE turns (
     id INTEGER PRIMARY KEY,
     owner INTEGER NOT NULL,
@@ -45,6 +46,7 @@ CREATE TABLE turns (
     head TEXT NOT NULL,
     log BLOB NOT NULL,
     replay BLOB,
+    title TEXT,
     UNIQUE (conversation, name)
 );
 CREATE INDEX turns_in_order ON turns (conversation, started, name);

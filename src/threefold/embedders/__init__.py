@@ -1,0 +1,1 @@
+"""Texts to vectors: the model that comes with the package."""
