@@ -180,7 +180,7 @@ def not_whole(db: threefold.Threefold, user: int, name: str) -> list[str]:
     """What of a visible turn is missing: log, rows, index, bytes."""
     handle, word = db.user(f"user{user}"), word_of(name)
     try:
-        conversation = f"c{name.split('.')[0]}"
+        conversation = f"c{name.split('.', maxsplit=1)[0]}"
         (hit,) = handle.conv.search(word, lists=("lexical",), ranking=threefold.Ranking(refine=None))
         view = handle.conv.turn(hit.ref)
         bytes_ = handle.read(view.attachments[0].ref)
@@ -203,12 +203,15 @@ def dangling(folder: Path) -> list[str]:
         "rows without index": "SELECT count(*) FROM rows WHERE id NOT IN (SELECT id FROM words_docsize)",
         "index without rows": "SELECT count(*) FROM words_docsize WHERE id NOT IN (SELECT id FROM rows)",
         "rows without turn": "SELECT count(*) FROM rows WHERE turn NOT IN (SELECT id FROM turns)",
-        "turns that lack rows": "SELECT count(*) FROM turns WHERE (SELECT count(*) FROM rows WHERE turn = turns.id) <> 3",
-        "turns that lack files": "SELECT count(*) FROM turns WHERE (SELECT count(*) FROM files WHERE turn = turns.id) <> 1",
+        "turns that lack rows":
+            "SELECT count(*) FROM turns WHERE (SELECT count(*) FROM rows WHERE turn = turns.id) <> 3",
+        "turns that lack files":
+            "SELECT count(*) FROM turns WHERE (SELECT count(*) FROM files WHERE turn = turns.id) <> 1",
         "vectors without rows": "SELECT count(*) FROM vectors WHERE row NOT IN (SELECT id FROM rows)",
         "waiting without rows": "SELECT count(*) FROM waiting WHERE row NOT IN (SELECT id FROM rows)",
         "conversations that miscount":
-            "SELECT count(*) FROM conversations AS c WHERE turns <> (SELECT count(*) FROM turns WHERE conversation = c.id)",
+            "SELECT count(*) FROM conversations AS c "
+            "WHERE turns <> (SELECT count(*) FROM turns WHERE conversation = c.id)",
         "doomed": "SELECT count(*) FROM doomed",
     }  # fmt: skip
     found = [f"{n} {what}" for what, sql in questions.items() if (n := db.execute(sql).fetchone()[0])]

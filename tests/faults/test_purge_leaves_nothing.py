@@ -1,4 +1,4 @@
-"""A purge leaves nothing of what it removed in any file of the store: looked for as raw bytes and inside packed logs."""
+"""A purge leaves nothing of what it removed in any file of the store, as raw bytes or inside packed logs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from threefold.backends.sqlite.packing import unpack
 from threefold.testing.fakes import Clock, HashEmbedder
 
 DAY = timedelta(days=1)
-PLAIN = "river boat bridge lisbon paper morning yellow market ticket harbour window letter garden winter".split()
+PLAIN = ["river", "boat", "bridge", "lisbon", "paper", "morning", "yellow", "market", "ticket", "harbour", "window"]
 
 
 def unique(rng: random.Random, style: int) -> str:
@@ -98,7 +98,7 @@ class Corpus:
 
     def conversation(self, key: tuple[str, str, str, str]) -> str:
         """The id under which a turn's conversation was recorded: with the word or without."""
-        tenant, user, conversation, name = key
+        tenant, user, conversation, _ = key
         named = f"{conversation} {self.words[key]}"
         handle = self.db.user(user, tenant)
         return named if handle.conv.turns(named, limit=1) else conversation
@@ -218,7 +218,7 @@ def test_a_reader_that_stays_delays_the_end_of_a_purge_and_maintenance_finishes_
     reader = apsw.Connection(str(store.folder / "record.db"))
     reader.execute("BEGIN")
     reader.execute("SELECT count(*) FROM rows").fetchall()
-    key = sorted(store.words)[0]
+    key = min(store.words)
     handle = store.db.user(key[1], key[0])
     receipt = handle.forget(conversation=store.conversation(key), turn=key[3] + store.words[key])
     assert len(receipt.leftovers) == 1

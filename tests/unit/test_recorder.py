@@ -63,9 +63,13 @@ def test_leaving_the_block_records_what_was_collected(recorder: Recorder) -> Non
     ],
 )
 def test_an_exception_ends_the_turn_and_goes_on(recorder: Recorder, error: BaseException, status: str) -> None:
-    with pytest.raises(type(error)), recorder.open() as turn:
-        turn.prompt("kept")
-        raise error
+    def work() -> None:
+        with recorder.open() as turn:
+            turn.prompt("kept")
+            raise error
+
+    with pytest.raises(type(error)):
+        work()
     (made,) = recorder.turns
     assert made.status == status
     assert made.error
@@ -119,7 +123,7 @@ def test_recording_twice_without_a_change_is_the_same_turn(recorder: Recorder) -
 def test_given_times_are_kept_and_bound_the_turn(recorder: Recorder) -> None:
     with recorder.open(started="2026-01-02") as turn:
         turn.prompt("x", at="2026-01-01T10:00:00+02:00")
-        turn.answer("y", at=datetime(2026, 1, 3))
+        turn.answer("y", at=datetime(2026, 1, 3))  # noqa: DTZ001 - a time without a zone is UTC
     (made,) = recorder.turns
     assert made.started == datetime(2026, 1, 1, 8, tzinfo=UTC)
     assert made.ended == datetime(2026, 1, 3, tzinfo=UTC)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import os
 import re
@@ -104,11 +103,12 @@ class LocalBlobs:
 
 def _make_unfinished(folder: Path) -> tuple[int, str]:
     """Handle and name of a new file; a deletion at the same time may take the folder away, so it is tried again."""
-    for _ in range(100):
-        with suppress(FileNotFoundError):
+    for _ in range(99):
+        with suppress(FileNotFoundError, FileExistsError):
             folder.mkdir(parents=True, exist_ok=True)
             return tempfile.mkstemp(suffix=_UNFINISHED, dir=folder)
-    raise FileNotFoundError(errno.ENOENT, "the folder is being removed over and over", str(folder))
+    folder.mkdir(parents=True, exist_ok=True)
+    return tempfile.mkstemp(suffix=_UNFINISHED, dir=folder)
 
 
 def _remove_empty(*folders: Path) -> None:

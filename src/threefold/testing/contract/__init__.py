@@ -12,6 +12,7 @@ Each test carries `@pytest.mark.capability("…")` with one of `CAPABILITIES`; r
 your configuration. Tests that need a store which outlives its handles are skipped where `open_store.durable` is False.
 """
 
+from threefold.testing.contract import _assertions  # noqa: F401 - see there
 from threefold.testing.contract.blobs import BlobsContract
 from threefold.testing.contract.catalog import CatalogContract
 from threefold.testing.contract.desk import Desk, OpenStore, full_turn, make_turn

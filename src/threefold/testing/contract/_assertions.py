@@ -1,0 +1,12 @@
+"""Imported first: has pytest explain the assertions of the modules beside this one, as it does in test files."""
+
+import pytest
+
+pytest.register_assert_rewrite(
+    *(
+        f"threefold.testing.contract.{name}"
+        for name in (
+            "blobs", "catalog", "desk", "feedback", "isolation", "recording", "retention", "search", "suite", "upkeep",
+        )
+    )
+)  # fmt: skip
