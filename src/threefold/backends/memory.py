@@ -5,10 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from threefold.backends.owned import Kept, KeptConversation, Owned, Waiting
 from threefold.errors import Conflict, Forbidden, NotFound, Unavailable
 from threefold.model.commit import Commit, Outcome, PutFeedback, Recorded, RecordTurn, Write, supersede
 from threefold.model.query import Candidate, Candidates, Filter, ListName, Query
@@ -36,88 +37,12 @@ if TYPE_CHECKING:
 Owner = tuple[str, str]
 
 
-@dataclass
-class _Kept:
-    """A recorded turn with the position of its first row and its feedback."""
-
-    record: TurnRecord
-    first_position: int
-    feedback: list[Feedback] = field(default_factory=list)
-
-    @property
-    def order(self) -> tuple[datetime, str, str]:
-        return self.record.log.started, self.record.conversation, self.record.turn
-
-    def live(self, now: datetime) -> bool:
-        return self.record.expires is None or self.record.expires > now
-
-
-@dataclass
-class _Conversation:
-    title: str
-    app: str | None
-    positions: int = 0
-
-
-@dataclass
-class _Waiting:
-    due: datetime | None = None
-    attempts: int = 0
-    error: str | None = None
-
-
-@dataclass
-class _Owner:
-    """Everything of one owner; nothing is shared between owners."""
-
-    conversations: dict[str, _Conversation] = field(default_factory=dict)
-    turns: dict[tuple[str, str], _Kept] = field(default_factory=dict)
-    vectors: dict[RowKey, np.ndarray] = field(default_factory=dict)
-    waiting: dict[RowKey, _Waiting] = field(default_factory=dict)
-    gone: dict[tuple[str, str | None], Gone] = field(default_factory=dict)
-    doomed: set[str] = field(default_factory=set)
-
-    def rows(self) -> Iterator[tuple[_Kept, Row, RowKey]]:
-        for kept in self.turns.values():
-            for row in kept.record.rows:
-                yield kept, row, RowKey(kept.record.conversation, kept.record.turn, row.seq)
-
-    def in_order(self, conversation: str) -> list[_Kept]:
-        return sorted((k for (c, _), k in self.turns.items() if c == conversation), key=lambda k: k.order)
-
-    def copy(self) -> _Owner:
-        """A copy whose changes do not show here."""
-        return _Owner(
-            {name: replace(parent) for name, parent in self.conversations.items()},
-            {key: replace(kept, feedback=list(kept.feedback)) for key, kept in self.turns.items()},
-            dict(self.vectors),
-            {key: replace(waiting) for key, waiting in self.waiting.items()},
-            dict(self.gone),
-            set(self.doomed),
-        )
-
-    def settle(self) -> None:
-        """After turns went: drop empty conversations, name the others as if only their turns had been recorded."""
-        left: dict[str, list[TurnRecord]] = {}
-        for (conversation, _), kept in self.turns.items():
-            left.setdefault(conversation, []).append(kept.record)
-        self.conversations = {name: parent for name, parent in self.conversations.items() if name in left}
-        for name, records in left.items():
-            given = [record for record in records if record.title]
-            self.conversations[name].title = title_of(given[-1] if given else records[0])
-
-    def still_waits(self, row: PendingRow) -> bool:
-        """Whether the row waits with the text that was claimed: its turn may have been recorded anew since."""
-        kept = self.turns.get((row.key.conversation, row.key.turn))
-        return kept is not None and any(r.seq == row.key.seq and r.spoken == row.text for r in kept.record.rows)
-
-
 class MemoryStore:
     """`Store` and `Upkeep` over dictionaries; one lock, nothing survives the process."""
 
     def __init__(self, blobs: Blobs) -> None:
         self._blobs = blobs
-        self._owners: dict[Owner, _Owner] = {}
+        self._owners: dict[Owner, Owned] = {}
         self._lock = threading.RLock()
         self._model: tuple[str, int] | None = None
         self._closed = False
@@ -129,8 +54,8 @@ class MemoryStore:
                 raise Unavailable("the store is closed; open it again")
             yield
 
-    def _owner(self, scope: Scope) -> _Owner:
-        return self._owners.get((scope.tenant, scope.user), _Owner())
+    def _owner(self, scope: Scope) -> Owned:
+        return self._owners.get((scope.tenant, scope.user), Owned())
 
     def commit(self, commit: Commit) -> tuple[Outcome, ...]:
         """See `Store.commit`. Each write sees those before it; they are made on a copy that is kept if all succeed."""
@@ -144,7 +69,7 @@ class MemoryStore:
             self._delete_doomed(commit.scope, owner)
             return outcomes
 
-    def _apply(self, scope: Scope, owner: _Owner, write: Write) -> Outcome:
+    def _apply(self, scope: Scope, owner: Owned, write: Write) -> Outcome:
         outcome = self._plan(scope, owner, write)
         if isinstance(write, PutFeedback):
             _put_feedback(owner.turns[write.conversation, write.turn], write.feedback)
@@ -152,7 +77,7 @@ class MemoryStore:
             self._record(owner, write.record)
         return outcome
 
-    def _plan(self, scope: Scope, owner: _Owner, write: Write) -> Outcome:
+    def _plan(self, scope: Scope, owner: Owned, write: Write) -> Outcome:
         target = write.record if isinstance(write, RecordTurn) else write
         parent = owner.conversations.get(target.conversation)
         if parent is not None and scope.app is not None and parent.app != scope.app:
@@ -169,17 +94,17 @@ class MemoryStore:
         known = None if old is None else Recorded(old.state, old.digest, old.head, old.log.ended)
         return supersede(known, write.record)
 
-    def _record(self, owner: _Owner, record: TurnRecord) -> None:
+    def _record(self, owner: Owned, record: TurnRecord) -> None:
         key = (record.conversation, record.turn)
         old = owner.turns.get(key)
         if old is not None:
             self._remove(owner, [key])
-        parent = owner.conversations.setdefault(record.conversation, _Conversation(title_of(record), record.app))
+        parent = owner.conversations.setdefault(record.conversation, KeptConversation(title_of(record), record.app))
         if record.title:
             parent.title = title_of(record)
-        owner.turns[key] = _Kept(record, parent.positions + 1, [] if old is None else old.feedback)
+        owner.turns[key] = Kept(record, parent.positions + 1, [] if old is None else old.feedback)
         parent.positions += len(record.rows)
-        owner.waiting.update({RowKey(*key, row.seq): _Waiting() for row in record.rows})
+        owner.waiting.update({RowKey(*key, row.seq): Waiting() for row in record.rows})
         if old is not None:
             owner.settle()
         owner.gone.pop(key, None)
@@ -209,7 +134,7 @@ class MemoryStore:
             ranked = {name: _best(scores, seen, query.depth) for name, scores in found.items()}
             return _answer(seen, ranked, {w: v for w, v in corrected.items() if v}, warnings)
 
-    def _semantic(self, owner: _Owner, query: Query) -> tuple[dict[RowKey, float], tuple[str, ...]]:
+    def _semantic(self, owner: Owned, query: Query) -> tuple[dict[RowKey, float], tuple[str, ...]]:
         if query.vector is None:
             return {}, ()
         asked = (query.model, int(query.vector.shape[0]))
@@ -224,7 +149,7 @@ class MemoryStore:
         """See `Store.rows`."""
         with self._usable():
             owner = self._owner(scope)
-            wanted: dict[tuple[str, str], _Kept] = {}
+            wanted: dict[tuple[str, str], Kept] = {}
             for key in keys:
                 turns = owner.in_order(key.conversation)
                 for i, kept in enumerate(turns):
@@ -330,13 +255,13 @@ class MemoryStore:
         self._owners.pop((scope.tenant, scope.user), None)
         return stores
 
-    def _delete_doomed(self, scope: Scope, owner: _Owner) -> int:
+    def _delete_doomed(self, scope: Scope, owner: Owned) -> int:
         """Delete the blobs of removed turns that no turn has any more; returns how many went."""
         doomed, owner.doomed = owner.doomed, set()
         held = {file.digest for kept in owner.turns.values() for file in kept.record.files} if doomed else set()
         return sum(self._blobs.delete(scope, digest) for digest in doomed - held)
 
-    def _remove(self, owner: _Owner, keys: Iterable[tuple[str, str]]) -> dict[str, int]:
+    def _remove(self, owner: Owned, keys: Iterable[tuple[str, str]]) -> dict[str, int]:
         stores = dict.fromkeys(("turns", "rows", "files", "blobs", "vectors"), 0)
         for key in keys:
             kept = owner.turns.pop(key)
@@ -393,7 +318,7 @@ class MemoryStore:
             self._model = None
             for owner in self._owners.values():
                 owner.vectors.clear()
-                owner.waiting = {key: _Waiting() for _, _, key in owner.rows()}
+                owner.waiting = {key: Waiting() for _, _, key in owner.rows()}
             return sum(len(owner.waiting) for owner in self._owners.values())
 
     def expire(self, now: datetime, limit: int = 1000) -> int:
@@ -452,14 +377,14 @@ class MemoryStore:
         self._closed = True
 
 
-def _put_feedback(kept: _Kept, feedback: Feedback | None) -> None:
+def _put_feedback(kept: Kept, feedback: Feedback | None) -> None:
     if feedback is None or feedback.origin == "user":
         kept.feedback = [f for f in kept.feedback if f.origin != "user"]
     if feedback is not None:
         kept.feedback.append(feedback)
 
 
-def _passes(kept: _Kept, row: Row, where: Filter, scope: Scope) -> bool:
+def _passes(kept: Kept, row: Row, where: Filter, scope: Scope) -> bool:
     record = kept.record
     return (
         kept.live(where.now)
@@ -480,7 +405,7 @@ def _best(scores: dict[RowKey, float], seen: Iterable[RowKey], depth: int) -> li
 
 
 def _answer(
-    seen: dict[RowKey, tuple[_Kept, Row]],
+    seen: dict[RowKey, tuple[Kept, Row]],
     ranked: dict[ListName, list[tuple[RowKey, float]]],
     corrected: dict[str, tuple[tuple[str, float], ...]],
     warnings: tuple[str, ...],
@@ -495,14 +420,14 @@ def _answer(
     return Candidates(rows, lists, corrected, warnings)
 
 
-def _ordinals(owner: _Owner, kept: _Kept, now: datetime) -> tuple[int, int]:
+def _ordinals(owner: Owned, kept: Kept, now: datetime) -> tuple[int, int]:
     """The turn's place among the live turns of its conversation: from 1 at the beginning, from -1 at the end."""
     live = [k for k in owner.in_order(kept.record.conversation) if k.live(now)]
     place = live.index(kept)
     return place + 1, place - len(live)
 
 
-def _entry(owner: _Owner, kept: _Kept, now: datetime) -> CatalogEntry:
+def _entry(owner: Owned, kept: Kept, now: datetime) -> CatalogEntry:
     record, log = kept.record, kept.record.log
     by_role = {
         role: row.text for role in ("assistant", "user", "summary") for row in reversed(record.rows) if row.role == role

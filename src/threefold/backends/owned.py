@@ -1,0 +1,100 @@
+"""What the memory back end holds of one owner."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from threefold.model.record import Feedback, Row, RowKey, TurnRecord
+from threefold.model.retention import Gone
+from threefold.model.titles import title_of
+from threefold.ports import PendingRow
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+@dataclass
+class Kept:
+    """A recorded turn with the position of its first row and its feedback."""
+
+    record: TurnRecord
+    first_position: int
+    feedback: list[Feedback] = field(default_factory=list)
+
+    @property
+    def order(self) -> tuple[datetime, str, str]:
+        """By what turns are sorted: start, conversation, id."""
+        return self.record.log.started, self.record.conversation, self.record.turn
+
+    def live(self, now: datetime) -> bool:
+        """Whether its time to live is not over."""
+        return self.record.expires is None or self.record.expires > now
+
+
+@dataclass
+class KeptConversation:
+    """A conversation: its title, its app, and how many rows it ever had."""
+
+    title: str
+    app: str | None
+    positions: int = 0
+
+
+@dataclass
+class Waiting:
+    """A row that waits for its vector: from when it may be claimed, how often it failed, and why."""
+
+    due: datetime | None = None
+    attempts: int = 0
+    error: str | None = None
+
+
+@dataclass
+class Owned:
+    """Everything of one owner; nothing is shared between owners."""
+
+    conversations: dict[str, KeptConversation] = field(default_factory=dict)
+    turns: dict[tuple[str, str], Kept] = field(default_factory=dict)
+    vectors: dict[RowKey, np.ndarray] = field(default_factory=dict)
+    waiting: dict[RowKey, Waiting] = field(default_factory=dict)
+    gone: dict[tuple[str, str | None], Gone] = field(default_factory=dict)
+    doomed: set[str] = field(default_factory=set)
+
+    def rows(self) -> Iterator[tuple[Kept, Row, RowKey]]:
+        """Every content row with its turn and key."""
+        for kept in self.turns.values():
+            for row in kept.record.rows:
+                yield kept, row, RowKey(kept.record.conversation, kept.record.turn, row.seq)
+
+    def in_order(self, conversation: str) -> list[Kept]:
+        """The turns of a conversation by their start."""
+        return sorted((k for (c, _), k in self.turns.items() if c == conversation), key=lambda k: k.order)
+
+    def copy(self) -> Owned:
+        """A copy whose changes do not show here."""
+        return Owned(
+            {name: replace(parent) for name, parent in self.conversations.items()},
+            {key: replace(kept, feedback=list(kept.feedback)) for key, kept in self.turns.items()},
+            dict(self.vectors),
+            {key: replace(waiting) for key, waiting in self.waiting.items()},
+            dict(self.gone),
+            set(self.doomed),
+        )
+
+    def settle(self) -> None:
+        """After turns went: drop empty conversations, name the others as if only their turns had been recorded."""
+        left: dict[str, list[TurnRecord]] = {}
+        for (conversation, _), kept in self.turns.items():
+            left.setdefault(conversation, []).append(kept.record)
+        self.conversations = {name: parent for name, parent in self.conversations.items() if name in left}
+        for name, records in left.items():
+            given = [record for record in records if record.title]
+            self.conversations[name].title = title_of(given[-1] if given else records[0])
+
+    def still_waits(self, row: PendingRow) -> bool:
+        """Whether the row waits with the text that was claimed: its turn may have been recorded anew since."""
+        kept = self.turns.get((row.key.conversation, row.key.turn))
+        return kept is not None and any(r.seq == row.key.seq and r.spoken == row.text for r in kept.record.rows)
