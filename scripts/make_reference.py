@@ -35,8 +35,8 @@ SECTIONS: list[tuple[str, list[Any]]] = [
     (
         "What comes back",
         [
-            Results, Hit, Snippet, Conversation, CatalogEntry, Timeline, TurnView, Message, FileCard, StepView, Feedback,
-            Resolved, Receipt, Imported, Skipped, Exported, Restored,
+            Results, Hit, Snippet, Conversation, CatalogEntry, Timeline, TurnView, Message, FileCard, StepView,
+            Feedback, Resolved, Receipt, Imported, Skipped, Exported, Restored,
         ],
     ),
     ("Ports, for contributors", [ports.Store, ports.Upkeep, ports.Blobs, ports.Embedder]),

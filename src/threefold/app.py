@@ -140,8 +140,7 @@ class Threefold:
         )
         # A forgotten close must not keep the thread or the files.
         self._finalizer = weakref.finalize(self, _shut, self._worker, self._backend)
-        if self._worker is not None and self._backend.state(config.clock()).pending:
-            self._worker.wake()
+        self._wake()
 
     def _wake(self) -> None:
         if self._worker is not None:

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+import threefold
+
 from threefold.errors import InvalidInput
 from threefold.model.query import Candidate, Candidates, Filter, Query
 from threefold.model.record import RowKey
@@ -210,3 +212,28 @@ def test_moments_in_every_spelling(value: Any, expected: str) -> None:
 def test_what_is_no_moment_names_its_argument(bad: Any) -> None:
     with pytest.raises(InvalidInput, match=r"^since "):
         parse_moment(bad, "since")
+
+
+@pytest.mark.parametrize(
+    ("written", "asked"),
+    [
+        ("reservation", "reservaton"),
+        ("reservation", "reservatoin"),
+        ("restaurant", "restaurnat"),
+        ("received", "recieved"),
+        ("accommodation", "acommodation"),
+        ("definitely", "definately"),
+        ("openpyxl", "opnepyxl"),
+        ("Anniversary", "aniversary"),
+    ],
+)
+def test_a_misspelt_word_is_found_though_its_ending_was_stripped(written: str, asked: str) -> None:
+    with threefold.open(":memory:", embedder=None, background=False) as db:
+        alice = db.user("alice")
+        with alice.turn("a") as turn:
+            turn.prompt(f"about the {written} of yesterday")
+        with alice.turn("b") as turn:
+            turn.prompt("an entirely different matter of preservation and international understanding")
+        found = alice.conv.search(asked)
+        assert found[0].conversation == "a"
+        assert found[0].matched == (written,)

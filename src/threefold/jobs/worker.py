@@ -12,6 +12,7 @@ from datetime import datetime
 from threefold.errors import ThreefoldError
 from threefold.jobs.embed import embed_some
 from threefold.ports import Embedder, Upkeep
+from threefold.search.embedding import embed
 
 SWEEP_SECONDS = 600.0
 IDLE_SECONDS = 5.0
@@ -55,12 +56,18 @@ class Worker:
             self._work.wait(IDLE_SECONDS)
             self._work.clear()
             try:
+                self._load()
                 self._sweep()
                 self._embed()
             except ThreefoldError as error:
                 # Noted in the store by the job; the rows wait there, and `doctor` shows why.
                 log.warning("background work: %s", error)
                 self._stopping.wait(IDLE_SECONDS)
+
+    def _load(self) -> None:
+        """Load a model that takes time, so that searches need not wait for it."""
+        if self._embedder is not None and not self._embedder.ready:
+            embed(self._embedder, ["."])
 
     def _sweep(self) -> None:
         if time.monotonic() - self._swept >= SWEEP_SECONDS:

@@ -55,8 +55,8 @@ def supersede(stored: Recorded | None, new: TurnRecord) -> Outcome:
     """Decide what recording `new` does where `stored` is there already.
 
     The recording state only rises (minimal < rich). The same content changes nothing. Other content under the same
-    turn id is accepted as a fuller edition where the submissions begin alike and it ended later, as when a session
-    file is imported again after it has grown.
+    turn id is accepted as a fuller edition where the submissions begin alike and there are more of them, or it ended
+    later, as when a session file is imported again after it has grown.
 
     Raises:
         Conflict: where `new` is another turn under an id that is taken.
@@ -70,7 +70,8 @@ def supersede(stored: Recorded | None, new: TurnRecord) -> Outcome:
     if stored.state == "minimal" and new.state == "rich":
         return "replaced"
     if new.head.startswith(stored.head):
-        return "replaced" if new.log.ended > stored.ended else "unchanged"
+        fuller = (len(new.head), new.log.ended) > (len(stored.head), stored.ended)
+        return "replaced" if fuller else "unchanged"
     if stored.head.startswith(new.head) and new.log.ended <= stored.ended:
         return "unchanged"
     raise Conflict(

@@ -12,13 +12,23 @@ MIN_SIMILARITY = 0.7
 MAX_VARIANTS = 5
 # A part of a word must be this long, and at least half of it, to stand for the whole.
 MIN_PART, MIN_SHARE = 4, 0.45
+# Stored English words have lost their endings. A word is also compared with their beginnings of at least this length,
+# may go on for so many letters, and counts a little less.
+MIN_STEM, MAX_ENDING, STEM_SIMILARITY, STEM_WEIGHT = 5, 6, 0.8, 0.9
+
+
+def vocabulary_lengths(words: Sequence[str]) -> tuple[int, int]:
+    """The shortest and the longest stored word that can stand for one of `words`."""
+    shortest, longest = min(map(len, words)), max(map(len, words))
+    return max(1, min(int(shortest * MIN_SIMILARITY), shortest - MAX_ENDING)), int(longest / MIN_SHARE)
 
 
 def corrections(word: str, vocabulary: Sequence[str]) -> tuple[tuple[str, float], ...]:
     """Up to five (stored word, similarity from 0 to 1), the most similar first.
 
     Similar is a small edit distance relative to the length (optimal string alignment: insertions, deletions,
-    substitutions and swaps of neighbours), or the word being a good part of a longer one.
+    substitutions and swaps of neighbours); the word being a good part of a longer one; or its beginning being near a
+    stem (`reservaton` and `reserv`).
     """
     if len(word) < 3 and word.isascii():
         return ()
@@ -30,5 +40,10 @@ def corrections(word: str, vocabulary: Sequence[str]) -> tuple[tuple[str, float]
         for term in vocabulary:
             if word in term and len(word) >= MIN_SHARE * len(term):
                 found[term] = max(found.get(term, 0.0), 0.5 + 0.5 * len(word) / len(term) - 0.01)
+    for term in vocabulary:
+        if MIN_STEM <= len(term) < len(word) <= len(term) + MAX_ENDING and term[0] == word[0]:
+            near = OSA.normalized_similarity(word[: len(term)], term)
+            if near >= STEM_SIMILARITY:
+                found[term] = max(found.get(term, 0.0), STEM_WEIGHT * near)
     best = sorted(found.items(), key=lambda item: (-item[1], item[0]))
     return tuple(best[:MAX_VARIANTS])

@@ -190,7 +190,16 @@ def catalog(db: apsw.Connection, scope: Scope, query: CatalogQuery) -> tuple[Cat
             ORDER BY t.started {order}, c.name {order}, t.name {order} LIMIT ?""",
         (*values, query.limit),
     )
-    return tuple(_entry(db, owner, query.now, *turn) for turn in found)
+    ordinals: dict[int, int] = {}
+    entries = []
+    for turn in found:
+        _, parent, _, name, started, *_ = turn
+        if parent in ordinals and scope.app is None:  # nothing of the conversation was left out since the last one
+            ordinals[parent] += -1 if query.newest_first else 1
+        else:
+            ordinals[parent] = _ordinal(db, parent, started, name, query.now)
+        entries.append(_entry(db, owner, ordinals[parent], *turn))
+    return tuple(entries)
 
 
 def _nth(query: CatalogQuery, conditions: list[str], values: list[Any]) -> None:
@@ -221,10 +230,9 @@ def _window(scope: Scope, query: CatalogQuery, conditions: list[str], values: li
 
 
 def _entry(
-    db: apsw.Connection, owner: int, now: datetime, number: int, parent: int, conversation: str, name: str,
+    db: apsw.Connection, owner: int, ordinal: int, number: int, _parent: int, conversation: str, name: str,
     started: int, ended: int, status: Any, state: Any, agent: str | None, app: str | None,
 ) -> CatalogEntry:  # fmt: skip
-    ordinal = _ordinal(db, parent, started, name, now)
     position = scalar(db, "SELECT coalesce(min(position), 0) FROM rows WHERE owner = ? AND turn = ?", (owner, number))
     about = _about(db, owner, number)
     return CatalogEntry(

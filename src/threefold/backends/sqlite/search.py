@@ -15,7 +15,7 @@ from threefold.model.query import Candidate, Candidates, Filter, ListName, Query
 from threefold.model.record import RowKey
 from threefold.model.times import from_micros, to_micros
 from threefold.model.turn import ROLES
-from threefold.search.spelling import MIN_SHARE, MIN_SIMILARITY, corrections
+from threefold.search.spelling import corrections, vocabulary_lengths
 from threefold.text.terms import WILDCARD
 
 Hits = list[tuple[int, float]]
@@ -152,13 +152,12 @@ def _corrected(db: apsw.Connection, owner: int, terms: Sequence[str]) -> dict[st
     unknown = [word for word in words if word not in known]
     if not unknown:
         return {}
-    shortest, longest = min(map(len, unknown)), max(map(len, unknown))
     vocabulary = [
         term
         for (term,) in fetch(
             db,
             "SELECT term FROM vocabulary WHERE owner = ? AND length(term) BETWEEN ? AND ?",
-            (owner, int(shortest * MIN_SIMILARITY), int(longest / MIN_SHARE)),
+            (owner, *vocabulary_lengths(unknown)),
         )
     ]
     return {word: corrections(word, vocabulary) for word in unknown}
