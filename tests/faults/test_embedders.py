@@ -201,3 +201,19 @@ def test_the_background_thread_outlives_whatever_the_model_raises(tmp_path, cloc
                 break
             time.sleep(0.05)
         assert (db.state().pending, db.state().counts["vectors"]) == (0, 2)
+
+
+def test_a_slow_model_is_loaded_though_nothing_waits_for_vectors(tmp_path) -> None:
+    quick = HashEmbedder(16, "slow-1")
+    with threefold.open(tmp_path, embedder=quick, durable=False, background=False) as db:
+        say(db, "river boat")
+        db.embed_pending()
+    model = Slow()
+    with threefold.open(tmp_path, embedder=model, durable=False) as db:
+        lexical_goes_on(db)
+        model.may_load.set()
+        for _ in range(600):
+            if db.user("alice").conv.search("river").mode == "hybrid":
+                break
+            time.sleep(0.05)
+        assert db.user("alice").conv.search("river").mode == "hybrid"
