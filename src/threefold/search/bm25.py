@@ -17,8 +17,8 @@ def bm25(
 ) -> dict[K, float]:
     """Scores of the documents that have any term of the query.
 
-    Okapi BM25 as FTS5 computes it (k1 = 1.2, b = 0.75, a term in more than half of the documents counts nearly
-    nothing). A query term that ends in `*` stands for every term that begins so.
+    Okapi BM25 with Lucene's rarity, log(1 + (N − n + ½) / (n + ½)), which is never negative; k1 = 1.2, b = 0.75. A
+    query term that ends in `*` stands for every term that begins so.
     """
     if not documents:
         return {}
@@ -27,7 +27,7 @@ def bm25(
     scores: dict[K, float] = {}
     for term in query:
         occurring = {key: n for key, count in counted.items() if (n := _occurrences(term, count))}
-        rarity = max(1e-6, math.log((len(documents) - len(occurring) + 0.5) / (len(occurring) + 0.5)))
+        rarity = math.log(1 + (len(documents) - len(occurring) + 0.5) / (len(occurring) + 0.5))
         for key, n in occurring.items():
             norm = n + k1 * (1 - b + b * len(documents[key]) / average)
             scores[key] = scores.get(key, 0.0) + rarity * n * (k1 + 1) / norm

@@ -138,6 +138,7 @@ def _insert_rows(db: apsw.Connection, owner: int, conversation: int, turn: int, 
         "UPDATE conversations SET positions = positions + ? WHERE owner = ? AND id = ? RETURNING positions",
         (len(record.rows), owner, conversation),
     ) - len(record.rows)
+    db.execute("UPDATE owners SET rows = rows + ? WHERE id = ?", (len(record.rows), owner))
     expires = None if record.expires is None else to_micros(record.expires)
     default_batch = f"{record.turn}.batch"
     for row in record.rows:

@@ -46,7 +46,7 @@ def remove_turns(db: apsw.Connection, owner: int, turns: Sequence[int], whole_ow
         gone["vocabulary"] += db.changes()
     else:
         gone["vocabulary"] += forget_words(db, owner, terms)
-    db.execute("UPDATE owners SET vectors = vectors + 1 WHERE id = ?", (owner,))
+    db.execute("UPDATE owners SET vectors = vectors + 1, rows = rows - ? WHERE id = ?", (gone["rows"], owner))
     scrubbing.note(db)
     return gone
 

@@ -17,6 +17,7 @@ from pathlib import Path
 import apsw
 
 from threefold.backends.sqlite.connection import BUSY_MILLISECONDS, fetch, one, scalar
+from threefold.backends.sqlite.words import varint
 
 _CHUNK = 2**20
 _LEAVES, _INTERIORS = (10, 13), (2, 5)  # first byte of a b-tree page; other pages begin with a page number or zeros
@@ -104,19 +105,9 @@ def _first_term(page: bytes) -> bytes | None:
     content_size = int.from_bytes(page[2:4], "big")
     if content_size >= len(page):
         return None
-    start, _ = _varint(page, content_size)
-    size, start = _varint(page, start)
+    start, _ = varint(page, content_size)
+    size, start = varint(page, start)
     return page[start : start + size]
-
-
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """A number of SQLite's variable length (seven bits a byte, big-endian), and where it ends."""
-    value = 0
-    while True:
-        value = value << 7 | data[at] & 0x7F
-        at += 1
-        if data[at - 1] < 0x80:
-            return value, at
 
 
 def overwrite_unallocated(path: Path) -> int:

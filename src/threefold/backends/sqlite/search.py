@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import apsw
 
 from threefold.backends.sqlite.connection import fetch, one
-from threefold.backends.sqlite.keys import find_owner, marks, term_key
+from threefold.backends.sqlite.keys import find_owner, marks
 from threefold.backends.sqlite.vectors import VectorCache
+from threefold.backends.sqlite.words import best_rows, quoted
 from threefold.model.query import Candidate, Candidates, Filter, ListName, Query
 from threefold.model.record import RowKey
 from threefold.model.times import from_micros, to_micros
@@ -73,14 +74,14 @@ def _narrow(db: apsw.Connection, owner: int, query: Query) -> _Narrowing | None:
         found = one(db, "SELECT id FROM conversations WHERE owner = ? AND name = ?", (owner, where.conversation))
         if found is None:
             return None
-        match.append("scope : " + _quoted(f"{owner}:c{found[0]}"))
+        match.append("scope : " + quoted(f"{owner}:c{found[0]}"))
         sql.append("r.conversation = ?")
         values.append(found[0])
     if where.roles is not None:
         known = [role for role in where.roles if role in ROLES]  # the index does not tell `USER` from `user`
         if not known:
             return None
-        match.append("scope : (" + " OR ".join(_quoted(f"{owner}:r{role}") for role in known) + ")")
+        match.append("scope : (" + " OR ".join(quoted(f"{owner}:r{role}") for role in known) + ")")
         sql.append(f"r.role IN ({marks(len(where.roles))})")
         values.extend(where.roles)
     in_match = len(sql)
@@ -107,30 +108,12 @@ def _row_conditions(db: apsw.Connection, owner: int, where: Filter) -> Iterable[
         yield "(r.expires IS NULL OR r.expires > ?)", now
 
 
-def _quoted(text: str) -> str:
-    """A phrase of the match language, in which nothing but the quote means anything."""
-    return '"' + text.replace('"', '""') + '"'
-
-
-def _phrase(owner: int, term: str) -> str:
-    phrase = _quoted(term_key(owner, term.removesuffix(WILDCARD)))
-    return f"{phrase}*" if term.endswith(WILDCARD) else phrase
-
-
 def _lexical(db: apsw.Connection, owner: int, terms: Sequence[str], narrowing: _Narrowing, depth: int) -> Hits:
-    """Rows that have any of the terms, by BM25 (FTS5's, k1 = 1.2, b = 0.75)."""
-    if not terms:
-        return []
-    match = "terms : (" + " OR ".join(_phrase(owner, term) for term in terms) + ")"
-    if narrowing.match:
-        match = f"({match}) AND {narrowing.match}"
-    if narrowing.sql and _beyond_match(narrowing):
-        sql = f"""SELECT words.rowid, -words.rank FROM words JOIN rows AS r ON r.id = words.rowid {narrowing.turns}
-                  WHERE words MATCH ? AND words.rank MATCH 'bm25(0.0, 1.0)' AND {narrowing.sql}
-                  ORDER BY words.rank LIMIT ?"""
-        return fetch(db, sql, (match, *narrowing.values, depth))
-    sql = "SELECT rowid, -rank FROM words WHERE words MATCH ? AND rank MATCH 'bm25(0.0, 1.0)' ORDER BY rank LIMIT ?"
-    return fetch(db, sql, (match, depth))
+    """Rows that have any of the terms, by BM25."""
+    if not (narrowing.sql and _beyond_match(narrowing)):
+        return best_rows(db, owner, terms, narrowing.match, "", (), depth)
+    joined = f"JOIN rows AS r ON r.id = found.rowid {narrowing.turns} WHERE {narrowing.sql}"
+    return best_rows(db, owner, terms, narrowing.match, joined, narrowing.values, depth)
 
 
 def _beyond_match(narrowing: _Narrowing) -> bool:

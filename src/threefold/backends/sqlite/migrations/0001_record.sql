@@ -5,12 +5,14 @@ CREATE TABLE meta (
     value
 ) WITHOUT ROWID;
 
--- `vectors` counts the changes of this owner's vectors, so that a cache can tell whether it is current.
+-- `vectors` counts the changes of this owner's vectors, so that a cache can tell whether it is current; `rows` counts
+-- its content rows, for the rarity of words.
 CREATE TABLE owners (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     tenant TEXT NOT NULL,
     user TEXT NOT NULL,
     vectors INTEGER NOT NULL DEFAULT 0,
+    rows INTEGER NOT NULL DEFAULT 0,
     UNIQUE (tenant, user)
 );
 
