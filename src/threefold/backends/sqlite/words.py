@@ -1,7 +1,7 @@
 """Asking the full-text index: BM25 whose rarity of words is counted among the owner's rows alone.
 
-FTS5's own `bm25()` counts the rows of the whole file, so what others write would move one's ranking. Asked word by word,
-its score is rarity times a part that depends only on the row; the rarity is replaced, the rest is kept.
+FTS5's own `bm25()` counts the rows of the whole file, so what others write would move one's ranking. Asked word by
+word, its score is rarity times a part that depends only on the row; the rarity is replaced, the rest is kept.
 """
 
 from __future__ import annotations
