@@ -5,7 +5,7 @@
     apt-get download wordnet-base && dpkg-deb -x wordnet-base*.deb WORDNET
     ENV/bin/python scripts/make_static_table.py --wordnet WORDNET/usr/share/wordnet
 
-Takes about 15 minutes on two cores. Steps:
+Takes about 15 minutes on two idle cores. Steps:
 
 1. Each wordpiece alone goes through the model; the centred vectors, projected onto the principal components of the
    text vectors and weighted by a / (a + frequency), are the start (as model2vec does; SIF: Arora et al. 2017).

@@ -186,6 +186,20 @@ def test_nothing_is_left_of_what_was_purged(corpus: Callable[[int, int], Corpus]
     assert left(store.folder, gone) == []
 
 
+def test_nothing_is_left_in_files_too_large_to_be_read_page_by_page(
+    corpus: Callable[[int, int], Corpus], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("threefold.backends.sqlite.scrubbing._TOO_MANY_PAGES", 1)
+    store = corpus(3, 1)
+    store.fill(60)
+    gone: set[str] = set()
+    for kind in ("turn", "turn", "conversation", "user"):
+        gone |= store.purge(kind)
+        store.check(gone)
+    store.db.close()
+    assert left(store.folder, gone) == []
+
+
 @pytest.mark.parametrize("style", [0, 1])
 def test_nothing_is_left_in_a_store_of_thousands_of_rows(corpus: Callable[[int, int], Corpus], style: int) -> None:
     # Large enough for pages of every b-tree to have been split, and for the index to have been merged.
