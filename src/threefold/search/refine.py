@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from heapq import nlargest
 
 from threefold.model.query import Candidate, Candidates, ListName
 
@@ -12,38 +13,44 @@ from threefold.model.query import Candidate, Candidates, ListName
 class Refinement:
     """Constants of the second stage, chosen on development data (docs/benchmarks.md).
 
-    Each list's scores are scaled to its best one and mixed by weight. Lexical scores are first smoothed: a row gets
-    `previous` and `following` of what its neighbours in the conversation scored, for words of a question often stand
-    in the message before the answer. A row gains `conversation` times the best mix of its conversation. Rows under
-    `short` terms count less, down to `shortest` for an empty one.
+    Each list's scores are scaled to its best one and mixed by weight. A row gains from its neighbours in the
+    conversation, `near` of those next to it and `far` of those two away: words of a question often stand in the
+    message before the answer. Long rows neither need nor give that; beyond `context_words` terms the gain shrinks in
+    proportion, on either side. A row gains `conversation` times the best mix of its conversation and `topic` times
+    the mean of its three best lexical scores. Rows under `short` terms count less, down to `shortest` for an empty
+    one.
     """
 
     lexical: float = 0.5
     semantic: float = 0.5
     trigram: float = 0.25
-    previous: float = 0.2
-    following: float = 0.15
-    conversation: float = 0.5
+    near: float = 0.3
+    far: float = 0.15
+    context_words: int = 40
+    conversation: float = 0.3
+    topic: float = 0.2
     short: int = 30
     shortest: float = 0.5
 
 
 def refine(found: Candidates, settings: Refinement, depth: int) -> list[float]:
     """The refined score of every candidate, in the order of `found.rows`; `depth` is how long a list may be."""
-    lexical = _smoothed(found.rows, _scaled(found, "lexical", depth), settings)
+    lexical = _scaled(found, "lexical", depth)
     semantic = _scaled(found, "semantic", depth)
     trigram = _scaled(found, "trigram", depth)
     mixed = [
         settings.lexical * a + settings.semantic * b + settings.trigram * c
         for a, b, c in zip(lexical, semantic, trigram, strict=True)
     ]
-    best: dict[str, float] = {}
-    for row, score in zip(found.rows, mixed, strict=True):
-        best[row.key.conversation] = max(best.get(row.key.conversation, 0.0), score)
-    return [
-        (score + settings.conversation * best[row.key.conversation]) * _length_factor(row, settings)
-        for row, score in zip(found.rows, mixed, strict=True)
-    ]
+    context = _context(found.rows, mixed, settings)
+    best = _by_conversation(found.rows, mixed, 1)
+    topic = _by_conversation(found.rows, lexical, 3)
+    refined = []
+    for row, score, around in zip(found.rows, mixed, context, strict=True):
+        name = row.key.conversation
+        total = score + around + settings.conversation * best[name] + settings.topic * topic[name]
+        refined.append(total * _length_factor(row, settings))
+    return refined
 
 
 def _scaled(found: Candidates, name: ListName, depth: int) -> list[float]:
@@ -62,16 +69,33 @@ def _scaled(found: Candidates, name: ListName, depth: int) -> list[float]:
     return scaled
 
 
-def _smoothed(rows: Sequence[Candidate], scores: Sequence[float], settings: Refinement) -> list[float]:
-    place = {(row.key.conversation, row.position): i for i, row in enumerate(rows)}
-    smoothed = []
+def _context(rows: Sequence[Candidate], scores: Sequence[float], settings: Refinement) -> list[float]:
+    """What each row gains from its neighbours."""
+    voices, place = [], {}
+    for i, (row, score) in enumerate(zip(rows, scores, strict=True)):
+        voices.append(score * _gate(row, settings))
+        place[row.key.conversation, row.position] = i
+    gains = []
+    for row in rows:
+        gain = 0.0
+        for distance, weight in ((-2, settings.far), (-1, settings.near), (1, settings.near), (2, settings.far)):
+            neighbour = place.get((row.key.conversation, row.position + distance))
+            if neighbour is not None:
+                gain += weight * voices[neighbour]
+        gains.append(gain * _gate(row, settings))
+    return gains
+
+
+def _gate(row: Candidate, settings: Refinement) -> float:
+    return min(1.0, settings.context_words / row.words) if row.words else 1.0
+
+
+def _by_conversation(rows: Sequence[Candidate], scores: Sequence[float], counted: int) -> dict[str, float]:
+    """The mean of the best `counted` scores of each conversation; missing ones count as 0."""
+    found: dict[str, list[float]] = {}
     for row, score in zip(rows, scores, strict=True):
-        before = place.get((row.key.conversation, row.position - 1))
-        after = place.get((row.key.conversation, row.position + 1))
-        gain = settings.previous * scores[before] if before is not None else 0.0
-        gain += settings.following * scores[after] if after is not None else 0.0
-        smoothed.append(score + gain)
-    return smoothed
+        found.setdefault(row.key.conversation, []).append(score)
+    return {name: sum(nlargest(counted, values)) / counted for name, values in found.items()}
 
 
 def _length_factor(row: Candidate, settings: Refinement) -> float:
