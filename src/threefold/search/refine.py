@@ -16,9 +16,9 @@ class Refinement:
     Each list's scores are scaled to its best one and mixed by weight. A row gains from its neighbours in the
     conversation, `near` of those next to it and `far` of those two away: words of a question often stand in the
     message before the answer. Long rows neither need nor give that; beyond `context_words` terms the gain shrinks in
-    proportion, on either side. A row gains `conversation` times the best mix of its conversation and `topic` times
-    the mean of its three best lexical scores. Rows under `short` terms count less, down to `shortest` for an empty
-    one.
+    proportion, on either side. From what stands within `reach` rows of its conversation a row gains `conversation`
+    times the best mix and `topic` times the mean of the three best lexical scores. Rows under `short` terms count
+    less, down to `shortest` for an empty one.
     """
 
     lexical: float = 0.5
@@ -29,6 +29,7 @@ class Refinement:
     context_words: int = 40
     conversation: float = 0.3
     topic: float = 0.2
+    reach: int = 20
     short: int = 30
     shortest: float = 0.5
 
@@ -43,14 +44,13 @@ def refine(found: Candidates, settings: Refinement, depth: int) -> list[float]:
         for a, b, c in zip(lexical, semantic, trigram, strict=True)
     ]
     context = _context(found.rows, mixed, settings)
-    best = _by_conversation(found.rows, mixed, 1)
-    topic = _by_conversation(found.rows, lexical, 3)
-    refined = []
-    for row, score, around in zip(found.rows, mixed, context, strict=True):
-        name = row.key.conversation
-        total = score + around + settings.conversation * best[name] + settings.topic * topic[name]
-        refined.append(total * _length_factor(row, settings))
-    return refined
+    best = _nearby(found.rows, mixed, 1, settings.reach)
+    topic = _nearby(found.rows, lexical, 3, settings.reach)
+    return [
+        (mixed[i] + context[i] + settings.conversation * best[i] + settings.topic * topic[i])
+        * _length_factor(row, settings)
+        for i, row in enumerate(found.rows)
+    ]
 
 
 def _scaled(found: Candidates, name: ListName, depth: int) -> list[float]:
@@ -90,12 +90,24 @@ def _gate(row: Candidate, settings: Refinement) -> float:
     return min(1.0, settings.context_words / row.words) if row.words else 1.0
 
 
-def _by_conversation(rows: Sequence[Candidate], scores: Sequence[float], counted: int) -> dict[str, float]:
-    """The mean of the best `counted` scores of each conversation; missing ones count as 0."""
-    found: dict[str, list[float]] = {}
-    for row, score in zip(rows, scores, strict=True):
-        found.setdefault(row.key.conversation, []).append(score)
-    return {name: sum(nlargest(counted, values)) / counted for name, values in found.items()}
+def _nearby(rows: Sequence[Candidate], scores: Sequence[float], counted: int, reach: int) -> list[float]:
+    """For each row, the mean of the best `counted` scores within `reach` positions of its conversation.
+
+    Missing ones count as 0. A conversation may be a stream of thousands of rows: only what is near is its context.
+    """
+    order: dict[str, list[int]] = {}
+    for i in sorted(range(len(rows)), key=lambda i: rows[i].position):
+        order.setdefault(rows[i].key.conversation, []).append(i)
+    means = [0.0] * len(rows)
+    for members in order.values():
+        start = end = 0
+        for i in members:
+            while rows[members[start]].position < rows[i].position - reach:
+                start += 1
+            while end < len(members) and rows[members[end]].position <= rows[i].position + reach:
+                end += 1
+            means[i] = sum(nlargest(counted, [scores[k] for k in members[start:end]])) / counted
+    return means
 
 
 def _length_factor(row: Candidate, settings: Refinement) -> float:
