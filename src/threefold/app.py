@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from threefold.backends.opening import open_backend
-from threefold.errors import Conflict, Forbidden, IntegrityError, InvalidInput, NotFound
+from threefold.errors import Conflict, Forbidden, IntegrityError, InvalidInput, NotFound, Unavailable
 from threefold.jobs.embed import Progress, embed_some
 from threefold.jobs.worker import Worker
 from threefold.model.retention import Receipt, Target
@@ -93,7 +93,10 @@ def _embedder(chosen: Embedder | str | None) -> Embedder | None:
     if chosen == "bundled":
         from threefold.embedders.bundled import StaticEmbedder
 
-        return StaticEmbedder()
+        try:
+            return StaticEmbedder()
+        except (OSError, ValueError) as error:
+            raise Unavailable(f"the bundled model cannot be read ({error}); install threefold anew") from None
     if isinstance(chosen, str):
         raise InvalidInput(f"embedder {chosen!r} is unknown; give 'bundled', None or an Embedder")
     return chosen

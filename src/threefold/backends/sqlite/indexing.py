@@ -35,7 +35,7 @@ def unindex_rows(db: apsw.Connection, owner: int, turns: Sequence[int], terms: s
     gone: Counter[str] = Counter()
     rows = fetch(
         db,
-        f"SELECT id, conversation, role, author, text FROM rows WHERE owner = ? AND turn IN ({marks(len(turns))})",
+        f"SELECT id, conversation, role, author, text FROM rows WHERE +owner = ? AND turn IN ({marks(len(turns))})",
         (owner, *turns),
     )
     for number, conversation, role, author, text in rows:

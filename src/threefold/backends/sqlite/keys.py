@@ -1,4 +1,8 @@
-"""How names become the small integers of this file, and what an index term looks like."""
+"""How names become the small integers of this file, and what an index term looks like.
+
+Every statement names the owner. Where a narrower key stands beside it, it is written `+owner`: a plus takes the
+condition from SQLite's planner, which has no statistics here and would go through all that the owner has.
+"""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def rows(
         db,
         f"""SELECT c.name, t.name, t.agent, r.position, {_ROW}
             FROM rows AS r JOIN turns AS t ON t.id = r.turn JOIN conversations AS c ON c.id = r.conversation
-            WHERE r.owner = ? AND r.turn IN (SELECT value FROM json_each(?)) AND {_LIVE} AND (? IS NULL OR t.app = ?)
+            WHERE +r.owner = ? AND r.turn IN (SELECT value FROM json_each(?)) AND {_LIVE} AND (? IS NULL OR t.app = ?)
             ORDER BY c.name, r.position""",
         values,
     )
@@ -124,7 +124,7 @@ def turn(db: apsw.Connection, scope: Scope, conversation: str, name: str, now: d
     own_rows = tuple(
         _row(name, *rest)
         for rest in fetch(
-            db, f"SELECT {_ROW} FROM rows AS r WHERE owner = ? AND turn = ? ORDER BY seq", (owner, number)
+            db, f"SELECT {_ROW} FROM rows AS r WHERE +owner = ? AND turn = ? ORDER BY seq", (owner, number)
         )
     )
     record = TurnRecord(
@@ -176,6 +176,7 @@ def catalog(db: apsw.Connection, scope: Scope, query: CatalogQuery) -> tuple[Cat
         parent = one(db, "SELECT id FROM conversations WHERE owner = ? AND name = ?", (owner, query.conversation))
         if parent is None:
             return ()
+        conditions[0] = "+t.owner = ?"
         conditions.append("t.conversation = ?")
         values.append(parent[0])
     if query.ordinal is not None:
@@ -233,7 +234,7 @@ def _entry(
     db: apsw.Connection, owner: int, ordinal: int, number: int, _parent: int, conversation: str, name: str,
     started: int, ended: int, status: Any, state: Any, agent: str | None, app: str | None,
 ) -> CatalogEntry:  # fmt: skip
-    position = scalar(db, "SELECT coalesce(min(position), 0) FROM rows WHERE owner = ? AND turn = ?", (owner, number))
+    position = scalar(db, "SELECT coalesce(min(position), 0) FROM rows WHERE +owner = ? AND turn = ?", (owner, number))
     about = _about(db, owner, number)
     return CatalogEntry(
         conversation,
@@ -256,7 +257,7 @@ def _about(db: apsw.Connection, owner: int, number: int) -> str:
     found = one(
         db,
         """SELECT substr(CAST(text AS BLOB), 1, ?) FROM rows
-           WHERE owner = ? AND turn = ? AND role IN ('summary', 'user', 'assistant')
+           WHERE +owner = ? AND turn = ? AND role IN ('summary', 'user', 'assistant')
            ORDER BY CASE role WHEN 'summary' THEN 0 WHEN 'user' THEN 1 ELSE 2 END, seq LIMIT 1""",
         (4 * ABOUT_SIZE, owner, number),
     )

@@ -31,15 +31,15 @@ def remove_turns(db: apsw.Connection, owner: int, turns: Sequence[int], whole_ow
         gone += unindex_rows(db, owner, chunk, terms)
         gone += _doom_files(db, owner, chunk)
         for table, store in (("rows", "rows"), ("feedback", "feedback")):
-            db.execute(f"DELETE FROM {table} WHERE owner = ? AND turn IN ({marks(len(chunk))})", (owner, *chunk))
+            db.execute(f"DELETE FROM {table} WHERE +owner = ? AND turn IN ({marks(len(chunk))})", (owner, *chunk))
             gone[store] += db.changes()
         fewer = fetch(
             db,
-            f"SELECT count(*), conversation FROM turns WHERE owner = ? AND id IN ({marks(len(chunk))}) GROUP BY 2",
+            f"SELECT count(*), conversation FROM turns WHERE +owner = ? AND id IN ({marks(len(chunk))}) GROUP BY 2",
             (owner, *chunk),
         )
         db.executemany("UPDATE conversations SET turns = turns - ? WHERE id = ?", fewer)
-        db.execute(f"DELETE FROM turns WHERE owner = ? AND id IN ({marks(len(chunk))})", (owner, *chunk))
+        db.execute(f"DELETE FROM turns WHERE +owner = ? AND id IN ({marks(len(chunk))})", (owner, *chunk))
         gone["turns"] += db.changes()
     if whole_owner:
         db.execute("DELETE FROM vocabulary WHERE owner = ?", (owner,))
@@ -114,7 +114,7 @@ def _purge_conversations(db: apsw.Connection, owner: int, scope: Scope, target: 
         turns = [
             n
             for (n,) in fetch(
-                db, f"SELECT id FROM turns WHERE owner = ? AND conversation = ?{where}", (owner, number, *more)
+                db, f"SELECT id FROM turns WHERE +owner = ? AND conversation = ?{where}", (owner, number, *more)
             )
         ]
         if not turns:
@@ -151,7 +151,7 @@ def settle_conversation(db: apsw.Connection, owner: int, conversation: int) -> C
 
 def _title(db: apsw.Connection, owner: int, conversation: int) -> str:
     """The title as if only the turns that are left had been recorded: the last given, else what was said first."""
-    mine = "WHERE t.owner = ? AND t.conversation = ?"
+    mine = "WHERE +t.owner = ? AND t.conversation = ?"
     found = one(
         db,
         f"SELECT t.title FROM turns AS t {mine} AND t.title IS NOT NULL ORDER BY t.id DESC LIMIT 1",

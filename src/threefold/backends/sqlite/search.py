@@ -26,14 +26,15 @@ Hits = list[tuple[int, float]]
 class _Narrowing:
     """A filter in the shapes that the statements need.
 
-    `match` narrows the full-text match itself; `sql` with `values` is a condition on `rows AS r` (`turns AS t` where
-    `joins_turns`), empty where every row of the owner may be seen.
+    `match` narrows the full-text match itself; `sql` with `values` is a condition on `rows AS r` (and `turns AS t`
+    where `joins_turns`), empty where every row of the owner may be seen; `beyond_match`: it says more than the match.
     """
 
     match: str
     sql: str
     values: tuple[object, ...]
     joins_turns: bool
+    beyond_match: bool
 
     @property
     def turns(self) -> str:
@@ -93,8 +94,8 @@ def _narrow(db: apsw.Connection, owner: int, query: Query) -> _Narrowing | None:
             sql.append(f"t.{column} = ?")
             values.append(name)
             joins_turns = True
-    joined = " AND ".join(["r.owner = ?", *sql]) if len(sql) > in_match or sql else ""
-    return _Narrowing(" AND ".join(match), joined, (owner, *values), joins_turns)
+    joined = " AND ".join(["r.owner = ?", *sql]) if sql else ""
+    return _Narrowing(" AND ".join(match), joined, (owner, *values), joins_turns, len(sql) > in_match)
 
 
 def _row_conditions(db: apsw.Connection, owner: int, where: Filter) -> Iterable[tuple[str, object]]:
@@ -104,21 +105,16 @@ def _row_conditions(db: apsw.Connection, owner: int, where: Filter) -> Iterable[
         yield "r.at < ?", to_micros(where.until)
     now = to_micros(where.now)
     # Expired rows are swept soon after their time, so most of the time there is nothing to leave out.
-    if one(db, "SELECT 1 FROM turns WHERE expires <= ? AND owner = ? LIMIT 1", (now, owner)):
+    if one(db, "SELECT 1 FROM turns WHERE expires <= ? AND +owner = ? LIMIT 1", (now, owner)):
         yield "(r.expires IS NULL OR r.expires > ?)", now
 
 
 def _lexical(db: apsw.Connection, owner: int, terms: Sequence[str], narrowing: _Narrowing, depth: int) -> Hits:
     """Rows that have any of the terms, by BM25."""
-    if not (narrowing.sql and _beyond_match(narrowing)):
+    if not narrowing.beyond_match:
         return best_rows(db, owner, terms, narrowing.match, "", (), depth)
-    joined = f"JOIN rows AS r ON r.id = found.rowid {narrowing.turns} WHERE {narrowing.sql}"
+    joined = f"JOIN rows AS r ON r.id = found.rowid {narrowing.turns} WHERE +{narrowing.sql}"
     return best_rows(db, owner, terms, narrowing.match, joined, narrowing.values, depth)
-
-
-def _beyond_match(narrowing: _Narrowing) -> bool:
-    """Whether the conditions say more than the match does already."""
-    return narrowing.joins_turns or "r.at" in narrowing.sql or "r.expires" in narrowing.sql
 
 
 def _corrected(db: apsw.Connection, owner: int, terms: Sequence[str]) -> dict[str, tuple[tuple[str, float], ...]]:
@@ -180,7 +176,7 @@ def _answer(
     for number, conversation, turn, seq, role, at, position, words in fetch(
         db,
         """SELECT r.id, c.name, t.name, r.seq, r.role, r.at, r.position, r.word_count
-           FROM json_each(?) AS wanted CROSS JOIN rows AS r ON r.id = wanted.value AND r.owner = ?
+           FROM json_each(?) AS wanted CROSS JOIN rows AS r ON r.id = wanted.value AND +r.owner = ?
            CROSS JOIN turns AS t ON t.id = r.turn CROSS JOIN conversations AS c ON c.id = r.conversation""",
         (json.dumps(sorted(numbers)), owner),
     ):
