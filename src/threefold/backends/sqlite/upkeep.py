@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -33,19 +34,18 @@ def claim(db: apsw.Connection, limit: int, now: datetime, lease_seconds: float) 
         )
     ]
     db.executemany("UPDATE waiting SET due = ? WHERE row = ?", [(until, number) for number in numbers])
-    claimed = []
-    for number in numbers:
-        for tenant, user, conversation, turn, seq, author, text, attempts in fetch(
-            db,
-            """SELECT o.tenant, o.user, c.name, t.name, r.seq, r.author, r.text, w.attempts
-               FROM waiting AS w JOIN rows AS r ON r.id = w.row AND r.owner = w.owner
-               JOIN owners AS o ON o.id = r.owner JOIN turns AS t ON t.id = r.turn
-               JOIN conversations AS c ON c.id = r.conversation WHERE w.row = ?""",
-            (number,),
-        ):
-            key = RowKey(conversation, turn, seq)
-            claimed.append(PendingRow(Scope(user, tenant), key, _spoken(author, text), attempts))
-    return tuple(claimed)
+    claimed = fetch(
+        db,
+        """SELECT o.tenant, o.user, c.name, t.name, r.seq, r.author, r.text, w.attempts
+           FROM json_each(?) AS wanted CROSS JOIN waiting AS w ON w.row = wanted.value
+           CROSS JOIN rows AS r ON r.id = w.row AND +r.owner = w.owner CROSS JOIN owners AS o ON o.id = r.owner
+           CROSS JOIN turns AS t ON t.id = r.turn CROSS JOIN conversations AS c ON c.id = r.conversation""",
+        (json.dumps(numbers),),
+    )
+    return tuple(
+        PendingRow(Scope(user, tenant), RowKey(conversation, turn, seq), _spoken(author, text), attempts)
+        for tenant, user, conversation, turn, seq, author, text, attempts in claimed
+    )
 
 
 def _number(db: apsw.Connection, row: PendingRow) -> tuple[int, int] | None:
@@ -80,21 +80,15 @@ def put_vectors(db: apsw.Connection, model: str, done: Sequence[tuple[PendingRow
             f"the store holds vectors of {stored['embedder']!r} ({stored['dimensions']} dimensions), not of {model!r} "
             f"({dimensions}); run `threefold reembed` to change the model"
         )
-    owners, count = set(), 0
-    for row, vector in done:
-        found = _number(db, row)
-        if found is None:
-            continue
-        owner, number = found
-        owners.add(owner)
-        db.execute(
-            "INSERT OR REPLACE INTO vectors (owner, row, embedding) VALUES (?, ?, ?)",
-            (owner, number, vector.astype("<f2").tobytes()),
-        )
-        db.execute("DELETE FROM waiting WHERE owner = ? AND row = ?", (owner, number))
-        count += 1
-    db.executemany("UPDATE owners SET vectors = vectors + 1 WHERE id = ?", [(owner,) for owner in owners])
-    return count
+    found = [(place, vector) for row, vector in done if (place := _number(db, row)) is not None]
+    db.executemany(
+        "INSERT OR REPLACE INTO vectors (owner, row, embedding) VALUES (?, ?, ?)",
+        [(*place, vector.astype("<f2").tobytes()) for place, vector in found],
+    )
+    places = {place for place, _ in found}
+    db.executemany("DELETE FROM waiting WHERE +owner = ? AND row = ?", places)
+    db.executemany("UPDATE owners SET vectors = vectors + 1 WHERE id = ?", {(owner,) for owner, _ in places})
+    return len(places)
 
 
 def embedding_failed(db: apsw.Connection, rows: Sequence[PendingRow], why: str, retry_at: datetime) -> None:
