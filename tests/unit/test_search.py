@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 import threefold
-
 from threefold.errors import InvalidInput
 from threefold.model.query import Candidate, Candidates, Filter, Query
 from threefold.model.record import RowKey
