@@ -144,7 +144,7 @@ class StaticEmbedder:
         vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
         for vector, text in zip(vectors, texts, strict=True):
             total = self._sum(text)
-            length = float(np.sqrt(np.add.reduce(total * total)))
+            length = float(np.sqrt((total * total).sum()))
             if length > 0.0:
                 vector[:] = total / length
         return vectors
