@@ -111,8 +111,8 @@ def by_turn(ranked: Sequence[Ranked]) -> list[Group]:
     return [(rows[0].score, [(rows[0], rows)]) for rows in turns.values()]
 
 
-def by_conversation(turns: Sequence[Group], rest: float = 0.3, counted: int = 2) -> list[Group]:
-    """One group for each conversation: the best turn's score plus `rest` of each of the next, `counted` in all."""
+def by_conversation(turns: Sequence[Group], rest: float = 0.5, counted: int = 3) -> list[Group]:
+    """One group for each conversation: the best turn's score, plus `rest` of the next and `rest`² of the one after."""
     groups: dict[str, list[Turn]] = {}
     for _, members in turns:
         for turn in members:
@@ -123,4 +123,4 @@ def by_conversation(turns: Sequence[Group], rest: float = 0.3, counted: int = 2)
 
 
 def _blend(scores: Sequence[float], rest: float) -> float:
-    return scores[0] + rest * sum(scores[1:])
+    return sum(score * rest**place for place, score in enumerate(scores))
