@@ -22,6 +22,8 @@ from typing import Any, Self
 
 from threefold.app import Config, Handle, Threefold
 from threefold.app import open as open_store
+from threefold.app import restore as restore_store
+from threefold.errors import Unavailable
 from threefold.realms.conv import Conv
 from threefold.realms.conv.recorder import TurnHandle
 
@@ -64,7 +66,11 @@ class Face:
 
     async def _call(self, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._pool, partial(method, *args, **kwargs))
+        try:
+            running = loop.run_in_executor(self._pool, partial(method, *args, **kwargs))
+        except RuntimeError:  # the pool went with the store
+            raise Unavailable("the store is closed; open it again") from None
+        return await running
 
     def _faced(self, value: Any) -> Any:
         if isinstance(value, TurnHandle):
@@ -95,10 +101,20 @@ class AsyncTurn(Face):
 class AsyncThreefold(Face):
     """The asynchronous twin of `Threefold`."""
 
+    def __init__(self, target: Threefold, pool: ThreadPoolExecutor) -> None:
+        super().__init__(target, pool)
+        self._closed = False
+
+    async def restore(self, path: str | Path, **options: Any) -> Any:
+        """`threefold.restore` into this store."""
+        return await self._call(partial(restore_store, path, self._target, **options))
+
     async def close(self) -> None:
-        """Stop the background work and release files and threads."""
-        await self._call(self._target.close)
-        self._pool.shutdown(wait=False)
+        """Stop the background work and release files and threads; safe to call twice."""
+        if not self._closed:
+            self._closed = True
+            await self._call(self._target.close)
+            self._pool.shutdown(wait=False)
 
     async def __aenter__(self) -> Self:
         return self
@@ -116,7 +132,11 @@ class _Opening(Awaitable[AsyncThreefold]):
 
     async def _open(self) -> AsyncThreefold:
         pool = ThreadPoolExecutor(THREADS, thread_name_prefix="threefold-aio")
-        db = await asyncio.get_running_loop().run_in_executor(pool, self._opening)
+        try:
+            db = await asyncio.get_running_loop().run_in_executor(pool, self._opening)
+        except BaseException:
+            pool.shutdown(wait=False)
+            raise
         return AsyncThreefold(db, pool)
 
     def __await__(self) -> Generator[Any, None, AsyncThreefold]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from threefold.backends.opening import open_backend
 from threefold.errors import Conflict, Forbidden, IntegrityError, InvalidInput, NotFound, Unavailable
-from threefold.jobs.embed import Progress, embed_some
+from threefold.jobs.embed import BATCH, Progress, embed_some
 from threefold.jobs.worker import Worker
 from threefold.model.retention import Receipt, Target
 from threefold.model.scope import Scope, check_id
@@ -161,7 +161,8 @@ class Threefold:
         """Embed rows that wait, in this thread, until none is due or `limit` rows are done."""
         embedded, failed, why = 0, 0, None
         while self.embedder is not None and (limit is None or embedded + failed < limit):
-            done = embed_some(self._backend, self.embedder, self.config.clock)
+            left = BATCH if limit is None else min(BATCH, limit - embedded - failed)
+            done = embed_some(self._backend, self.embedder, self.config.clock, left)
             if done is None:
                 break
             embedded, failed, why = embedded + done.embedded, failed + done.failed, done.why or why

@@ -132,3 +132,19 @@ def test_errors_are_those_of_the_synchronous_face() -> None:
                 db.user("alice").no_such_name  # noqa: B018
 
     asyncio.run(main())
+
+
+def test_restore_and_closing_twice(tmp_path: Path) -> None:
+    async def main() -> None:
+        db = await threefold.aio.open(tmp_path / "store", embedder=None)
+        async with db.user("alice").turn("trip") as turn:
+            await turn.prompt("said")
+        await db.user("alice").export(tmp_path / "all.zip")
+        await db.user("alice").forget()
+        assert (await db.restore(tmp_path / "all.zip")).created == 1
+        await db.close()
+        await db.close()
+        with pytest.raises(threefold.Unavailable, match="closed"):
+            await db.state()
+
+    asyncio.run(main())

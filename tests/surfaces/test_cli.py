@@ -206,3 +206,34 @@ def test_demo_ends_with_found_turns_and_a_materialised_one(run: Run) -> None:
 
 def test_the_formats_of_the_command_line_are_those_of_the_importers() -> None:
     assert histories._KINDS == KINDS
+
+
+def test_an_empty_user_is_refused_not_taken_for_someone(run: Run, history: Path) -> None:
+    run("import", str(history))
+    done = run("--user", "", "forget", "--all", "--yes")
+    assert done.returncode == 1
+    assert "user is empty" in done.stderr
+    assert ok(run("search", "Lisbon", "--json"))["hits"]
+
+
+def test_a_folder_that_is_no_store_stays_as_it_is(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "plain").mkdir()
+    assert run("--db", str(tmp_path / "plain"), "log").returncode == 1
+    assert list((tmp_path / "plain").iterdir()) == []
+
+
+def test_what_a_terminal_would_obey_is_shown_not_sent(run: Run, tmp_path: Path) -> None:
+    line = {"conversation": "c\u001b[31m", "role": "user", "content": "red \u001b]0;pwned\u0007 \u001b[31mRED"}
+    (tmp_path / "h.jsonl").write_text(json.dumps(line) + "\n")
+    run("import", "h.jsonl")
+    for command in (["search", "red"], ["log"], ["search", "red", "--explain"]):
+        shown = run(*command).stdout
+        assert "\x1b" not in shown
+        assert "\x07" not in shown
+    assert "\\x1b" in run("search", "red").stdout
+
+
+def test_a_second_option_without_its_partner_is_not_ignored(run: Run, history: Path) -> None:
+    run("import", str(history))
+    assert "ordinal" in run("log", "--ordinal", "2").stderr
+    assert run("forget", "--all", "--turn", "1", "--yes").returncode == 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import zipfile
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 
@@ -121,3 +122,63 @@ def test_a_failed_export_leaves_what_was_there(db: threefold.Threefold, tmp_path
     with pytest.raises(threefold.Unavailable, match="export"):
         db.user("alice").export(tmp_path / "no-such-folder" / "all.zip")
     assert not list(tmp_path.glob("**/*.part"))
+
+
+def row(role: str, text: str) -> dict[str, object]:
+    return {"seq": 0, "role": role, "event_type": "x", "path": "user.prompt", "text": text, "at": "2026-01-01"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"state": "weird"},
+        {"head": 5},
+        {"replay": None},
+        {"title": 5},
+        {"turn": 5},
+        {"digest": "0" * 64},
+        {
+            "rows": [
+                {"seq": 0, "role": "nobody", "event_type": "x", "path": "user.prompt", "text": "t", "at": "2026-01-01"}
+            ]
+        },
+        {"rows": [row("user", "forged")]},
+        {"files": [{"path": "files/x", "digest": 5, "size": 1}]},
+        {"log": 3},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_a_changed_turn_is_refused_and_nothing_of_it_is_kept(
+    db: threefold.Threefold, tmp_path: Path, change: dict[str, object]
+) -> None:
+    with db.user("alice").turn("trip", turn="1") as turn:
+        turn.prompt("said")
+    db.user("alice").export(tmp_path / "all.zip")
+    with zipfile.ZipFile(tmp_path / "all.zip") as whole:
+        line, manifest = json.loads(whole.read("turns.jsonl")), whole.read("manifest.json")
+    with zipfile.ZipFile(tmp_path / "bad.zip", "w") as bad:
+        bad.writestr("turns.jsonl", json.dumps({**line, **change}))
+        bad.writestr("manifest.json", manifest)
+    with pytest.raises(threefold.IntegrityError, match="line 1"):
+        threefold.restore(tmp_path / "bad.zip", into=db, user="bob")
+    assert db.user("bob").conv.conversations() == ()
+
+
+def test_a_flipped_byte_anywhere_is_one_of_our_errors(db: threefold.Threefold, tmp_path: Path) -> None:
+    fill(db.user("alice"))
+    db.user("alice").export(tmp_path / "all.zip")
+    data = (tmp_path / "all.zip").read_bytes()
+    for place in range(0, len(data), max(1, len(data) // 150)):
+        (tmp_path / "bad.zip").write_bytes(data[:place] + bytes([data[place] ^ 0xFF]) + data[place + 1 :])
+        with suppress(threefold.ThreefoldError):
+            threefold.restore(tmp_path / "bad.zip", into=db, user="bob")
+    assert db.state(check=True).problems == ()
+
+
+def test_lost_bytes_do_not_keep_the_rest_from_being_exported(db: threefold.Threefold, tmp_path: Path) -> None:
+    fill(db.user("alice"))
+    lost = next((tmp_path / "store" / "blobs").glob("*/??/*"))
+    lost.unlink()
+    done = db.user("alice").export(tmp_path / "all.zip")
+    assert (done.turns, done.blobs, done.missing) == (31, 1, (lost.name,))
+    assert threefold.restore(tmp_path / "all.zip", into=db, user="bob").created == 31

@@ -25,7 +25,8 @@ from threefold.model.turn import (
     Summary,
     Turn,
 )
-from threefold.realms.conv.fold import MAX_ANCHOR, MAX_SUBMISSIONS, MAX_SUMMARY, fold
+from threefold.realms.conv.fold import fold
+from threefold.realms.conv.limits import MAX_ANCHOR, MAX_SUBMISSIONS, MAX_SUMMARY
 
 NOW = datetime(2026, 11, 29, 12, tzinfo=UTC)
 SCOPE = Scope("alice", app="app", agent="agent")

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import threefold
 from threefold.errors import InvalidInput, NotFound
 from threefold.model.turn import Turn
 from threefold.realms.conv.recorder import TurnHandle, new_turn_id
@@ -219,3 +220,28 @@ def test_new_ids_sort_by_time_and_do_not_repeat() -> None:
     made = [new_turn_id() for _ in range(500)]
     assert len(set(made)) == 500
     assert [i[:12] for i in made] == sorted(i[:12] for i in made)
+
+
+def test_what_cannot_be_kept_is_refused_at_the_call_and_the_turn_goes_on() -> None:
+    with threefold.open(":memory:", embedder=None, background=False) as db:
+        alice = db.user("alice")
+        with alice.turn("trip") as turn:
+            turn.prompt("keep me")
+            for refused in (
+                lambda: turn.summary("x" * 25_000),
+                lambda: turn.summary("x", anchors=["two\nlines"]),
+                lambda: turn.summary("x", refs=["r"] * 65),
+            ):
+                with pytest.raises(InvalidInput):
+                    refused()
+            turn.answer("kept")
+        assert [m.text for m in alice.conv.turn(str(turn.ref)).messages] == ["keep me", "kept"]
+
+
+def test_a_call_after_the_block_is_refused_not_lost() -> None:
+    with threefold.open(":memory:", embedder=None, background=False) as db:
+        with db.user("alice").turn("trip") as turn:
+            turn.prompt("said")
+        for late in (lambda: turn.answer("late"), lambda: turn.source("u"), lambda: turn.tokens(input=1), turn.cancel):
+            with pytest.raises(threefold.Conflict, match="new turn"):
+                late()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -10,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 
 from threefold.archive.layout import BLOBS, FORMAT, MANIFEST, TURNS, turn_to_json
-from threefold.errors import Unavailable
+from threefold.errors import IntegrityError, NotFound, Unavailable
 from threefold.model.record import CatalogEntry, StoredTurn
 from threefold.model.scope import Scope
 from threefold.model.times import iso
@@ -21,11 +23,12 @@ _PAGE = 500
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """What an export holds."""
+    """What an export holds. `missing` are the digests of files that turns name and that are lost or damaged."""
 
     path: Path
     turns: int
     blobs: int
+    missing: tuple[str, ...] = ()
 
 
 def export_user(
@@ -41,8 +44,13 @@ def export_user(
     Raises:
         Unavailable: the file cannot be written; what stood there before is untouched.
     """
-    unfinished = path.with_name(path.name + ".part")
-    turns, digests = 0, set[str]()
+    turns, digests, missing = 0, set[str](), []
+    try:
+        handle, name = tempfile.mkstemp(suffix=".part", dir=path.parent)
+        os.close(handle)
+    except (OSError, ValueError) as error:
+        raise Unavailable(f"export {str(path)!r} cannot be written: {error}") from None
+    unfinished = Path(name)
     try:
         with zipfile.ZipFile(unfinished, "w", zipfile.ZIP_DEFLATED) as archive:
             with archive.open(TURNS, "w", force_zip64=True) as lines:
@@ -53,16 +61,19 @@ def export_user(
                     if on_turn is not None:
                         on_turn(1)
             for digest in sorted(digests):
-                archive.writestr(BLOBS + digest, blobs.get(scope, digest))
+                try:
+                    archive.writestr(BLOBS + digest, blobs.get(scope, digest))
+                except (NotFound, IntegrityError):
+                    missing.append(digest)
             whose = {"format": FORMAT, "tenant": scope.tenant, "user": scope.user, "exported": iso(now)}
-            manifest = {**whose, "turns": turns, "blobs": len(digests)}
+            manifest = {**whose, "turns": turns, "blobs": len(digests) - len(missing), "missing": missing}
             archive.writestr(MANIFEST, json.dumps(manifest, ensure_ascii=False, indent=2))
         unfinished.replace(path)
     except OSError as error:
         raise Unavailable(f"export {path}: {error.strerror or error}; check the folder and its space") from None
     finally:
         unfinished.unlink(missing_ok=True)
-    return Exported(path, turns, len(digests))
+    return Exported(path, turns, len(digests) - len(missing), tuple(missing))
 
 
 def _turns(store: Store, scope: Scope, now: datetime) -> Iterator[StoredTurn]:

@@ -8,12 +8,13 @@ blobs/<digest>    the bytes of attachments and published files, by SHA-256
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args
 
 from threefold.errors import IntegrityError, InvalidInput
-from threefold.model.codec import feedback_to_json, file_to_json, log_from_json, log_to_json, row_to_json
+from threefold.model.codec import digest_of, feedback_to_json, file_to_json, log_from_json, log_to_json, row_to_json
 from threefold.model.record import Feedback, FileEntry, Row, StoredTurn, TurnRecord
 from threefold.model.times import iso, parse_moment
+from threefold.model.turn import ROLES, STATUSES, State
 from threefold.text.terms import index_terms
 
 FORMAT = "threefold.export.v1"
@@ -66,9 +67,34 @@ def turn_from_json(value: Mapping[str, Any], where: str) -> tuple[TurnRecord, tu
         feedback = tuple(
             Feedback(f["reaction"], parse_moment(f["at"], "at"), f.get("text"), f["origin"]) for f in value["feedback"]
         )
-    except (KeyError, TypeError, AttributeError, InvalidInput) as error:
+    except (KeyError, TypeError, AttributeError, InvalidInput, IntegrityError) as error:
         raise IntegrityError(f"{where}: not a turn of an export: {error!r}") from None
+    _check(record, where)
     return record, feedback
+
+
+def _check(record: TurnRecord, where: str) -> None:
+    """A record must be what was exported: its parts of the right kind, its content that of its digest."""
+    texts = (
+        record.conversation,
+        record.turn,
+        record.head,
+        *(f.digest for f in record.files),
+        *(f.path for f in record.files),
+    )
+    if not all(isinstance(text, str) for text in texts) or not isinstance(record.title, str | None):
+        raise IntegrityError(f"{where}: not a turn of an export: an id, path or title is no text")
+    if not isinstance(record.replay, Mapping):
+        raise IntegrityError(f"{where}: not a turn of an export: its replay artifacts are no object")
+    if record.state not in get_args(State) or record.log.status not in STATUSES:
+        raise IntegrityError(f"{where}: not a turn of an export: unknown state or status")
+    if any(row.role not in ROLES or not isinstance(row.text, str) for row in record.rows):
+        raise IntegrityError(f"{where}: not a turn of an export: a row has no role or text")
+    blocks = {block.path: block.text for block in record.log.blocks}
+    if digest_of([log_to_json(record.log), dict(record.replay)]) != record.digest or any(
+        blocks.get(row.path, row.text) != row.text for row in record.rows if not row.path.endswith(".anchors")
+    ):
+        raise IntegrityError(f"{where}: the turn is not what was exported (its digest does not fit)")
 
 
 def _row(value: Mapping[str, Any]) -> Row:

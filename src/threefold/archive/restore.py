@@ -5,15 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 import zipfile
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
 from threefold.archive.layout import BLOBS, FORMAT, MANIFEST, TURNS, turn_from_json
-from threefold.errors import IntegrityError, NotFound, Unavailable
+from threefold.errors import IntegrityError, NotFound, ThreefoldError, Unavailable
 from threefold.model.commit import Commit, PutFeedback, RecordTurn
 from threefold.model.record import FileEntry, StoredTurn
 from threefold.model.scope import Scope
@@ -37,7 +38,9 @@ def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
             yield archive
     except FileNotFoundError:
         raise NotFound(f"archive {path} does not exist") from None
-    except zipfile.BadZipFile as error:
+    except (zipfile.BadZipFile, zlib.error, EOFError, KeyError, NotImplementedError, RuntimeError, ValueError) as error:
+        if isinstance(error, ThreefoldError):
+            raise
         raise IntegrityError(f"archive {path} is damaged or no zip file: {error}") from None
     except OSError as error:
         raise Unavailable(f"archive {path} cannot be read: {error.strerror or error}") from None
@@ -75,11 +78,12 @@ def restore_user(
     """
     counts: Counter[str] = Counter()
     with _opened(path) as archive:
-        _manifest(archive, path)
+        missing = set(_missing(_manifest(archive, path)))
         with archive.open(TURNS) as lines:
             for number, line in enumerate(lines, 1):
                 where = f"archive {path}, line {number}"
                 record, feedback = turn_from_json(_json(line, where), where)
+                record = replace(record, files=tuple(file for file in record.files if file.digest not in missing))
                 for file in record.files:
                     counts["blobs"] += _put_blob(archive, blobs, scope, file, where)
                 there = isinstance(store.turn(scope, record.conversation, record.turn, now), StoredTurn)
@@ -90,6 +94,12 @@ def restore_user(
                 if on_turn is not None:
                     on_turn(1)
     return Restored(counts["created"], counts["replaced"], counts["unchanged"], counts["blobs"])
+
+
+def _missing(manifest: dict[str, object]) -> list[str]:
+    """Digests of files that were lost already when the archive was written."""
+    found = manifest.get("missing", [])
+    return [digest for digest in found if isinstance(digest, str)] if isinstance(found, list) else []
 
 
 def _json(line: bytes, where: str) -> dict[str, object]:

@@ -8,6 +8,9 @@ from pathlib import Path
 from threefold.errors import InvalidInput
 from threefold.ports import Backend, Blobs
 
+# The file whose presence makes a folder a store.
+FILE_NAME = "record.db"
+
 
 def open_backend(name: str, durable: bool = True) -> tuple[Backend, Blobs]:
     """Open the store called `name`, making it if it is new.
@@ -29,4 +32,4 @@ def open_backend(name: str, durable: bool = True) -> tuple[Backend, Blobs]:
 
     folder = Path(name).expanduser()
     blobs = LocalBlobs(folder / "blobs")
-    return SqliteStore(folder, blobs, durable), blobs
+    return SqliteStore(folder, blobs, durable, FILE_NAME), blobs

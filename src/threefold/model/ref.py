@@ -34,7 +34,7 @@ _BODY = {
     "ar": re.compile(r"[a-z][a-z_]*(\.[a-z][a-z_]*)*(\.[0-9]+)?"),
     "tc": re.compile(r"[A-Za-z0-9_-]+\.(call|result|notice)"),
     "so": re.compile(r"sources_pool(\[[0-9]{1,9}(-[0-9]{1,9})?(,[0-9]{1,9}(-[0-9]{1,9})?)*\])?"),
-    "ws": re.compile(r"conv\.working\.summary(\.[a-z]+|\.attempt\.[0-9]+)?"),
+    "ws": re.compile(r"conv\.working\.summary(\.anchors)?"),
     "su": re.compile(r"conv\.range\.summary(\.[0-9]+)?"),
     "ev": re.compile(r"events/[0-9]+"),
 }

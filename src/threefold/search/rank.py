@@ -6,13 +6,14 @@ normalised scores, read in the context of the conversation. Then the recency lif
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
 from threefold.errors import InvalidInput
-from threefold.model.query import Candidate, Candidates, ListName, Query
+from threefold.model.query import LISTS, Candidate, Candidates, ListName, Query
 from threefold.search.refine import Refinement, refine
 
 
@@ -33,8 +34,10 @@ class Ranking:
     depth: int = 200
 
     def __post_init__(self) -> None:
-        if self.k < 0 or self.recency < 0 or any(w < 0 for w in self.weights.values()):
-            raise InvalidInput("ranking: k, weights and recency must not be negative")
+        if not all(value >= 0 for value in (self.k, self.recency, *self.weights.values())):
+            raise InvalidInput("ranking: k, weights and recency must be numbers that are not negative")
+        if unknown := set(self.weights) - set(LISTS):
+            raise InvalidInput(f"ranking: weights are for {', '.join(LISTS)}, not {', '.join(map(str, unknown))}")
         if self.half_life <= timedelta(0):
             raise InvalidInput("ranking: half_life must be a positive time")
         if self.depth < 1:
@@ -96,7 +99,7 @@ def _placings(found: Candidates) -> tuple[list[dict[ListName, int]], list[dict[L
 def recency_lift(at: datetime, now: datetime, ranking: Ranking) -> float:
     """1 + recency · 2^(−age / half-life); what is dated in the future counts as new."""
     half_lives = max(0.0, (now - at) / ranking.half_life)
-    return 1.0 + ranking.recency * 2.0**-half_lives if half_lives < 1000 else 1.0
+    return 1.0 + ranking.recency * math.exp2(-half_lives)
 
 
 Turn = tuple[Ranked, list[Ranked]]

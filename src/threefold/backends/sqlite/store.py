@@ -24,7 +24,6 @@ from threefold.ports import Blobs, CatalogQuery, PendingRow, StoreState
 if TYPE_CHECKING:
     import numpy as np
 
-FILE_NAME = "record.db"
 _SCRUB_TRIES, _SCRUB_PAUSE = 50, 0.1
 
 
@@ -37,8 +36,8 @@ class SqliteStore:
         Unavailable: the folder cannot be used. Conflict: a newer program wrote the file.
     """
 
-    def __init__(self, folder: Path, blobs: Blobs, durable: bool = True) -> None:
-        self.path = folder / FILE_NAME
+    def __init__(self, folder: Path, blobs: Blobs, durable: bool = True, file_name: str = "record.db") -> None:
+        self.path = folder / file_name
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:

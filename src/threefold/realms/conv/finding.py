@@ -107,8 +107,8 @@ def _vector(ports: Ports, text: str) -> tuple[np.ndarray | None, str | None]:
 
 
 def _mode(query: Query, found: Candidates) -> str:
-    """Which kinds of lists took part."""
-    if "semantic" not in query.lists or query.vector is None or found.warnings:
+    """Which kinds of lists took part: without any vector in the store the semantic one does not."""
+    if not found.lists.get("semantic"):
         return "lexical"
     return "hybrid" if len(query.lists) > 1 else "semantic"
 

@@ -17,12 +17,8 @@ from threefold.model.ref import check_path
 from threefold.model.scope import Scope, check_id
 from threefold.model.times import iso
 from threefold.model.turn import Turn
+from threefold.realms.conv.limits import check_file, check_submissions, check_summary
 from threefold.text.terms import index_terms
-
-MAX_SUBMISSIONS = 1000
-MAX_SUMMARY = 24_000
-MAX_REFS, MAX_ANCHORS, MAX_ANCHOR = 64, 32, 256
-MAX_FILE_BYTES = 100 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,16 +83,9 @@ def _check(turn: Turn) -> None:
     check_id(turn.id, "turn")
     if turn.ended < turn.started:
         raise InvalidInput(f"turn {turn.id!r} ended {iso(turn.ended)}, before it started {iso(turn.started)}")
-    if len(turn.submissions) > MAX_SUBMISSIONS:
-        raise InvalidInput(f"a turn folds at most {MAX_SUBMISSIONS} submissions, not {len(turn.submissions)}")
+    check_submissions(len(turn.submissions))
     if turn.summary is not None:
-        summary = turn.summary
-        if len(summary.text) > MAX_SUMMARY:
-            raise InvalidInput(f"summary has {len(summary.text)} characters; at most {MAX_SUMMARY} are kept")
-        if len(summary.refs) > MAX_REFS or len(summary.anchors) > MAX_ANCHORS:
-            raise InvalidInput(f"a summary carries at most {MAX_REFS} refs and {MAX_ANCHORS} anchors")
-        if any(len(a) > MAX_ANCHOR or "\n" in a for a in summary.anchors):
-            raise InvalidInput(f"an anchor is one line of at most {MAX_ANCHOR} characters")
+        check_summary(turn.summary.text, turn.summary.refs, turn.summary.anchors)
 
 
 def _rows(turn: Turn) -> Iterable[Row]:
@@ -155,8 +144,7 @@ def _files(turn: Turn) -> tuple[tuple[FileEntry, ...], dict[str, bytes]]:
     named += [(path, f.data, f.mime) for path, f in published.items()]
     entries, blobs = [], {}
     for path, data, mime in named:
-        if len(data) > MAX_FILE_BYTES:
-            raise InvalidInput(f"file {path!r} has {len(data):,} bytes; at most {MAX_FILE_BYTES:,} are kept")
+        check_file(path, data)
         digest = hashlib.sha256(data).hexdigest()
         blobs[digest] = data
         entries.append(FileEntry(path, digest, len(data), mime))

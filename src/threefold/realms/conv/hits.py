@@ -124,28 +124,38 @@ def present(
     The first turn of a group is the hit, the others its `also`. Turns whose rows are gone meanwhile are left out.
     """
     stored = {row.key: row for row in rows}
-    turns = _turns_in_order(stored.values())
+    read = _by_conversation(stored.values())
     hits = []
     for score, members in groups:
-        made = [_hit(best, every, stored, turns, how) for best, every in members if best.row.key in stored]
+        made = [_hit(best, every, stored, read, how) for best, every in members if best.row.key in stored]
         if made:
             hits.append(replace(made[0], score=score, also=tuple(made[1:])))
     return tuple(hits)
 
 
-def _turns_in_order(rows: Iterable[StoredRow]) -> dict[str, list[str]]:
-    """The turns that were read of each conversation, by time: an older turn may have been recorded later."""
-    order: dict[str, dict[str, None]] = {}
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """The rows that were read of one conversation, and the place of each turn among them."""
+
+    rows: list[StoredRow]
+    places: dict[str, int]
+
+
+def _by_conversation(rows: Iterable[StoredRow]) -> dict[str, _Read]:
+    """What was read, by time: an older turn may have been recorded later."""
+    read: dict[str, _Read] = {}
     for row in sorted(rows, key=lambda r: (r.key.conversation, r.row.at, r.key.turn)):
-        order.setdefault(row.key.conversation, {})[row.key.turn] = None
-    return {conversation: list(turns) for conversation, turns in order.items()}
+        found = read.setdefault(row.key.conversation, _Read([], {}))
+        found.rows.append(row)
+        found.places.setdefault(row.key.turn, len(found.places))
+    return read
 
 
 def _hit(
     best: Ranked,
     every: Sequence[Ranked],
     stored: Mapping[RowKey, StoredRow],
-    turns: Mapping[str, list[str]],
+    read: Mapping[str, _Read],
     how: Presentation,
 ) -> Hit:
     key = best.row.key
@@ -162,23 +172,19 @@ def _hit(
         matches=part.matches,
         author=row.author,
         roles=tuple(dict.fromkeys(e.row.role for e in every)),
-        snippets=tuple(sorted(_snippets(key, stored.values(), turns, how), key=lambda s: s.distance)),
+        snippets=tuple(sorted(_snippets(key, read, how), key=lambda s: s.distance)),
         explain=best.explain() if how.explain else None,
     )
 
 
-def _snippets(
-    key: RowKey, rows: Iterable[StoredRow], turns: Mapping[str, list[str]], how: Presentation
-) -> Iterator[Snippet]:
+def _snippets(key: RowKey, read: Mapping[str, _Read], how: Presentation) -> Iterator[Snippet]:
     if not how.snippets:
         return
-    around = turns[key.conversation]
-    here = around.index(key.turn)
-    for row in rows:
-        if row.key.conversation != key.conversation or row.row.role not in how.snippets:
-            continue
-        distance = around.index(row.key.turn) - here
-        if abs(distance) <= how.neighbours:
+    around = read[key.conversation]
+    here = around.places[key.turn]
+    for row in around.rows:
+        distance = around.places[row.key.turn] - here
+        if row.row.role in how.snippets and abs(distance) <= how.neighbours:
             text = excerpt(row.row.text, how.terms).text
             ref = ref_for(key.conversation, row.key.turn, row.row.path)
             yield Snippet(ref, row.row.role, text, row.row.at, distance)

@@ -190,7 +190,13 @@ class Conv:
         Raises:
             NotFound: there is no such conversation.
         """
-        turns = self.turns(conversation, limit=MAX_LIMIT)
+        turns = list(self.turns(conversation, limit=MAX_LIMIT))
+        while (
+            len(turns) % MAX_LIMIT == 0
+            and turns
+            and (more := self.turns(conversation, limit=MAX_LIMIT, after=turns[-1]))
+        ):
+            turns += more
         if not turns:
             raise NotFound(f"conversation {conversation!r} is not recorded")
         title = self.stored(ConvRef("ar", turns[0].turn, "turn.log", conversation)).record.title or conversation
@@ -207,7 +213,12 @@ class Conv:
         return materialise(self.stored(self.parse(ref, conversation)))
 
     def feedback(
-        self, ref: str, reaction: Reaction | None, text: str | None = None, origin: Literal["user", "machine"] = "user"
+        self,
+        ref: str,
+        reaction: Reaction | None,
+        text: str | None = None,
+        origin: Literal["user", "machine"] = "user",
+        conversation: str | None = None,
     ) -> None:
         """Put a reaction (`ok`, `not_ok`, `neutral`) on a turn; None takes the user's back.
 
@@ -215,9 +226,11 @@ class Conv:
         """
         if reaction is not None and reaction not in get_args(Reaction):
             raise InvalidInput(f"reaction {reaction!r} must be {', '.join(get_args(Reaction))} or None")
-        if origin not in ("user", "machine"):
-            raise InvalidInput(f"origin {origin!r} must be user or machine")
-        found = self.stored(self.parse(ref)).record
+        if origin not in ("user", "machine") or (origin == "machine" and reaction is None):
+            raise InvalidInput(
+                f"origin {origin!r} must be user, or machine with a reaction: only a user takes one back"
+            )
+        found = self.stored(self.parse(ref, conversation)).record
         kept = None if text is None else storable(check_text(text, "text"))
         given = None if reaction is None else Feedback(reaction, self._ports.clock(), kept, origin)
         self._ports.store.commit(Commit(self._scope, (PutFeedback(found.conversation, found.turn, given),)))

@@ -11,7 +11,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from threefold.errors import InvalidInput, NotFound, Unavailable
+from threefold.errors import Conflict, InvalidInput, NotFound, Unavailable
+from threefold.model.clean import storable
 from threefold.model.codec import plain_json
 from threefold.model.ref import check_path
 from threefold.model.scope import check_id
@@ -33,6 +34,7 @@ from threefold.model.turn import (
     Summary,
     Turn,
 )
+from threefold.realms.conv.limits import check_file, check_submissions, check_summary
 
 REPLAYED_EVENTS = frozenset({"chat.citations", "chat.step", "chat.followups"})
 STREAM_MARKERS = ("canvas", "tool", "subsystem")
@@ -50,7 +52,7 @@ class TurnHandle:
 
     Leaving the block records the turn: `completed`, `failed` where an exception ends it, `cancelled` where the task is
     cancelled or interrupted. The exception goes on. After recording, `ref` is the reference of the whole turn and
-    `outcome` is `created`, `replaced` or `unchanged`.
+    `outcome` is `created`, `replaced` or `unchanged`; a later call is a `Conflict`.
 
     Times (`at`) are datetimes, ISO text or seconds since 1970; left out, it is the moment of the call.
     """
@@ -63,17 +65,18 @@ class TurnHandle:
         turn_id: str | None = None,
         title: str | None = None,
         started: Moment = None,
-        replayed: Collection[str] = REPLAYED_EVENTS,
     ) -> None:
         self.conversation = check_id(conversation, "conversation")
         self.id = new_turn_id() if turn_id is None else check_id(turn_id, "turn")
         self.title = title if title is None else _text(title, "title")
+        self._closed = False
         self.ref: str | None = None
         self.outcome: str | None = None
-        self._record, self._clock, self._replayed = record, clock, frozenset(replayed)
-        self._started = self._at(started)
+        self._record, self._clock = record, clock
+        self._started = clock() if started is None else parse_moment(started, "started")
         self._backdated = started is not None
         self._last = self._started
+        self._ended: datetime | None = None
         self._status: Status | None = None
         self._error: str | None = None
         self._submissions: list[Submission] = []
@@ -90,10 +93,15 @@ class TurnHandle:
         self._streams: dict[tuple[str, str], dict[str, Any]] = {}
 
     def _at(self, at: Moment) -> datetime:
+        self._check_open()
         moment = self._clock() if at is None else parse_moment(at, "at")
-        self._last = max(getattr(self, "_last", moment), moment)
-        self._ended: datetime | None = None
+        self._last = max(self._last, moment)
+        self._ended = None
         return moment
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise Conflict("the turn's block was left and the turn is recorded; open a new turn")
 
     def prompt(self, text: str, at: Moment = None, batch: str | None = None, author: str | None = None) -> None:
         """What the person asked. Several submissions fold into one turn; each keeps its own text, time and batch."""
@@ -111,6 +119,7 @@ class TurnHandle:
         if batch is not None:
             check_id(batch, "batch")
         name = None if author is None else check_id(author, "author")
+        check_submissions(len(self._submissions) + 1)
         self._submissions.append(Submission(kind, _text(text, kind), self._at(at), batch, name))
 
     def context(self, type: str, payload: Any = None, at: Moment = None) -> None:  # noqa: A002 - the field's word
@@ -131,6 +140,7 @@ class TurnHandle:
         """
         name, data = _read(file)
         said = None if text is None else _text(text, "text")
+        check_file(name, data)
         self._attachments.append(Attachment(check_path(name), data, self._at(at), mime or _mime(name), said))
 
     def step(
@@ -156,16 +166,20 @@ class TurnHandle:
 
     def publish(self, path: str, data: bytes | str, mime: str | None = None, at: Moment = None) -> None:
         """A file that the host decided to keep, at a relative path; of a path given twice the later bytes count."""
-        content = data.encode() if isinstance(data, str) else _bytes(data, "data")
+        content = storable(data).encode() if isinstance(data, str) else _bytes(data, "data")
+        check_file(path, content)
         self._files.append(PublishedFile(check_path(path), content, self._at(at), mime or _mime(path)))
 
     def source(self, url: str, title: str | None = None, text: str | None = None) -> None:
         """A source that the answer used; shown as a citation on reload."""
+        self._check_open()
         self._sources.append(Source(_text(url, "url"), _optional(title, "title"), _optional(text, "text")))
 
     def summary(self, text: str, refs: Collection[str] = (), anchors: Collection[str] = (), at: Moment = None) -> None:
         """The agent's working summary: goal, outcome, references, phrases to find it by. The last one counts."""
-        self._summary = Summary(_text(text, "summary"), self._at(at), _texts(refs, "refs"), _texts(anchors, "anchors"))
+        said, named, literal = _text(text, "summary"), _texts(refs, "refs"), _texts(anchors, "anchors")
+        check_summary(said, named, literal)
+        self._summary = Summary(said, self._at(at), named, literal)
 
     def note(self, text: str, tag: str | None = None, at: Moment = None) -> None:
         """An internal note that is to be found by search (role `note`)."""
@@ -178,6 +192,7 @@ class TurnHandle:
 
     def tokens(self, **counts: int) -> None:
         """Add token counts, such as `tokens(input=1200, output=80)`."""
+        self._check_open()
         for name, count in counts.items():
             if not isinstance(count, int) or isinstance(count, bool):
                 raise InvalidInput(f"{name} must be a whole number of tokens, not {type(count).__name__}")
@@ -185,12 +200,14 @@ class TurnHandle:
 
     def event(self, type: str, data: Any = None, at: Moment = None) -> None:  # noqa: A002 - the field's word
         """A communicator event that was shown live; kept for reload where its type is among the replayed ones."""
-        if type in self._replayed:
+        self._check_open()
+        if type in REPLAYED_EVENTS:
             moment = self._at(at).isoformat()
             self._events.append({"type": type, "at": moment, "data": plain_json(data, "data")})
 
     def stream(self, marker: str, text: str, name: str = "") -> None:
         """A piece of a live panel (`canvas`, `tool`, `subsystem`); pieces of one panel are kept joined."""
+        self._check_open()
         if marker not in STREAM_MARKERS:
             raise InvalidInput(f"marker {marker!r} must be one of {', '.join(STREAM_MARKERS)}")
         panel = self._streams.setdefault((marker, name), {"marker": marker, "name": name, "text": "", "chunks": 0})
@@ -199,10 +216,12 @@ class TurnHandle:
 
     def fail(self, error: str) -> None:
         """End the turn as failed, with the reason."""
+        self._check_open()
         self._status, self._error = "failed", _text(error, "error")
 
     def cancel(self, reason: str | None = None) -> None:
         """End the turn as cancelled."""
+        self._check_open()
         self._status, self._error = "cancelled", _optional(reason, "reason")
 
     def value(self) -> Turn:
@@ -249,6 +268,7 @@ class TurnHandle:
             # Cancellation, interrupts and exits are BaseExceptions beside Exception.
             self._status = "failed" if isinstance(error, Exception) else "cancelled"
             self._error = f"{type(error).__name__}: {error}".rstrip(": ")
+        self._closed = True
         self.record()
 
 
@@ -289,3 +309,5 @@ def _read(file: str | Path | tuple[str, bytes]) -> tuple[str, bytes]:
         raise NotFound(f"file {str(path)!r} does not exist; give a path or (name, bytes)") from None
     except OSError as error:
         raise Unavailable(f"file {str(path)!r} cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise InvalidInput(f"file {str(path)!r} is no path: {error}") from None

@@ -16,10 +16,14 @@ _FAMILY_BY_PREFIX = (
 )
 
 
+def path_family(path: str) -> str:
+    """The family that what stands at `path` belongs to."""
+    return next((family for prefix, family in _FAMILY_BY_PREFIX if path.startswith(prefix)), "ar")
+
+
 def ref_for(conversation: str, turn: str, path: str) -> str:
     """The canonical reference of what stands at `path` in a turn."""
-    family = next((family for prefix, family in _FAMILY_BY_PREFIX if path.startswith(prefix)), "ar")
-    return str(ConvRef(family, turn, path, conversation))
+    return str(ConvRef(path_family(path), turn, path, conversation))
 
 
 def turn_ref(conversation: str, turn: str) -> str:

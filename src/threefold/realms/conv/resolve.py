@@ -13,7 +13,7 @@ from threefold.model.codec import log_to_json
 from threefold.model.record import Block, FileEntry, StoredTurn
 from threefold.model.ref import ConvRef
 from threefold.model.times import iso
-from threefold.realms.conv.refs import LOG_PATH
+from threefold.realms.conv.refs import LOG_PATH, path_family
 from threefold.realms.conv.view import materialise, view_to_json
 
 _KINDS = {
@@ -69,7 +69,7 @@ def resolve(ref: ConvRef, stored: StoredTurn) -> Resolved:
     if ref.body == LOG_PATH:
         return Resolved(str(ref), "turn", {**view_to_json(materialise(stored)), "log": log_to_json(record.log)})
     block, part = _block(ref, stored)
-    kind = _KINDS.get(block.type, "record")
+    kind = _KINDS[block.type]
     value = {"type": block.type, "at": iso(block.at), "text": block.text, **block.meta}
     if part == "anchors":
         return Resolved(str(ref), kind, block.meta["anchors"], "\n".join(block.meta["anchors"]))
@@ -90,7 +90,8 @@ def _block(ref: ConvRef, stored: StoredTurn) -> tuple[Block, str]:
     if ref.family == "ws":
         part = "anchors" if body.endswith(".anchors") else ""
         body = "conv.working.summary"
-    block = next((b for b in stored.record.log.blocks if b.path == body), None)
+    blocks = stored.record.log.blocks if path_family(body) == ref.family else ()
+    block = next((b for b in blocks if b.path == body), None)
     if block is None or (part == "anchors" and not block.meta.get("anchors")):
         raise NotFound(
             f"{ref}: the turn has no such object; it has {_listed(b.path for b in stored.record.log.blocks)}"
@@ -104,10 +105,10 @@ def _sources(ref: ConvRef, stored: StoredTurn) -> list[dict[str, Any]]:
     selection = re.findall(r"(\d+)(?:-(\d+))?", ref.body)
     if not selection:
         return sources
-    chosen = [s for first, last in selection for s in sources if int(first) <= s["number"] <= int(last or first)]
-    if not chosen:
-        raise NotFound(f"{ref}: the turn has {len(sources)} sources, none of these")
-    return chosen
+    bounds = [(int(first), int(last or first)) for first, last in selection]
+    if not all(1 <= first <= last <= len(sources) for first, last in bounds):
+        raise NotFound(f"{ref}: the turn has {len(sources)} sources, not all of these")
+    return [s for s in sources if any(first <= s["number"] <= last for first, last in bounds)]
 
 
 def _listed(paths: Iterable[str], most: int = 8) -> str:

@@ -103,10 +103,17 @@ def materialise(stored: StoredTurn) -> TurnView:
         attachments=tuple(_card(cid, tid, b) for b in of_type("user.attachment")),
         files=tuple(_card(cid, tid, b) for b in of_type("assistant.file")),
         steps=tuple(_step(cid, tid, b) for b in of_type("assistant.step")),
-        citations=log.sources,
+        citations=tuple(
+            {"ref": ref_for(cid, tid, f"sources_pool[{number}]"), **source}
+            for number, source in enumerate(log.sources, 1)
+        ),
         context=tuple({"at": iso(b.at), "ref": ref_for(cid, tid, b.path), **b.meta} for b in of_type("context.event")),
-        notes=tuple({"text": b.text, "at": iso(b.at), **b.meta} for b in of_type("agent.note")),
-        summary={"text": summaries[0].text, **summaries[0].meta} if summaries else None,
+        notes=tuple(
+            {"ref": ref_for(cid, tid, b.path), "text": b.text, "at": iso(b.at), **b.meta} for b in of_type("agent.note")
+        ),
+        summary={"ref": ref_for(cid, tid, summaries[0].path), "text": summaries[0].text, **summaries[0].meta}
+        if summaries
+        else None,
         feedback=stored.feedback,
         events=tuple(record.replay.get("events", ())),
         streams=tuple(record.replay.get("streams", ())),

@@ -45,7 +45,7 @@ def forget(context: Context, options: argparse.Namespace) -> int:
     if context.json:
         context.emit(receipt.as_json())
     else:
-        touched = ", ".join(f"{n} {store}" for store, n in receipt.stores.items() if n)
+        touched = ", ".join(f"{n} {store}" for store, n in receipt.stores.items() if n and store != "log emptied")
         print(f"forgot {what}: {touched or 'nothing was there'}")
         for leftover in receipt.leftovers:
             print(f"not finished: {leftover}")

@@ -57,7 +57,7 @@ def _folder(context: Context) -> Iterator[Finding]:
     if "://" in context.store:
         return
     folder = Path(context.store).expanduser()
-    if not folder.is_dir():
+    if not context.store_exists():
         yield Finding("store", f"none at {folder} yet; `threefold import PATH` makes one, --db STORE names another")
         return
     if not os.access(folder, os.W_OK):
@@ -69,7 +69,7 @@ def _folder(context: Context) -> Iterator[Finding]:
 
 
 def _store(context: Context) -> Iterator[Finding]:
-    if "://" not in context.store and not Path(context.store).expanduser().is_dir():
+    if not context.store_exists():
         return
     try:
         with context.open() as db:

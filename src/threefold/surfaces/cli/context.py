@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import sys
+import unicodedata
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import threefold
+from threefold.backends.opening import FILE_NAME
 from threefold.errors import NotFound
 
 
@@ -30,9 +32,13 @@ class Context:
         Raises:
             NotFound: there is no such store. Otherwise as `threefold.open`.
         """
-        if not make and "://" not in self.store and not Path(self.store).expanduser().is_dir():
+        if not make and not self.store_exists():
             raise NotFound(f"no store at {self.store}; `threefold import PATH` makes one, --db STORE names another")
         return threefold.open(self.store, background=False)
+
+    def store_exists(self) -> bool:
+        """Whether there is a store already; of one that is named by a URL nothing is known before it is opened."""
+        return "://" in self.store or (Path(self.store).expanduser() / FILE_NAME).is_file()
 
     def handle(self, db: threefold.Threefold) -> threefold.Handle:
         """The user's handle."""
@@ -61,5 +67,10 @@ def dim(text: str) -> str:
 
 def one_line(text: str, size: int) -> str:
     """`text` on one line, cut to `size` characters."""
-    line = " ".join(text.split())
+    line = " ".join(visible(text).split())
     return line if len(line) <= size else line[: size - 1] + "…"
+
+
+def visible(text: str) -> str:
+    """`text` without what a terminal would obey: control characters but newline and tab are shown as escapes."""
+    return "".join(c if c in "\n\t" or unicodedata.category(c) != "Cc" else repr(c)[1:-1] for c in text)

@@ -72,10 +72,13 @@ def export(context: Context, options: argparse.Namespace) -> int:
     with context.open() as db, bar(None, "exporting", "turns") as progress:
         done = context.handle(db).export(options.path, progress.update)
     if context.json:
-        context.emit({"path": str(done.path), "turns": done.turns, "blobs": done.blobs})
+        lost = {"missing": list(done.missing)}
+        context.emit({"path": str(done.path), "turns": done.turns, "blobs": done.blobs, **lost})
     else:
         print(f"{done.turns} turns and {done.blobs} files written to {done.path}")
-    return 0
+        if done.missing:
+            print(f"{len(done.missing)} files are lost or damaged and are not in it; `threefold doctor` names them")
+    return 1 if done.missing else 0
 
 
 def restore(context: Context, options: argparse.Namespace) -> int:

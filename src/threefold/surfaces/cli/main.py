@@ -65,8 +65,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     _speak_utf8()
     options = parser().parse_args(argv)
     context = Context(
-        store=options.db or default_store(),
-        user=options.user or os.environ.get("THREEFOLD_USER") or getpass.getuser(),
+        store=default_store() if options.db is None else options.db,
+        user=_user() if options.user is None else options.user,
         tenant=options.tenant,
         json=options.json,
     )
@@ -80,10 +80,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader, such as `head`, has seen enough.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except OSError as error:
+        print(f"threefold: {error}", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         print("threefold: interrupted; what was acknowledged is kept", file=sys.stderr)
         return 130
     return status
+
+
+def _user() -> str:
+    """An empty variable is refused later, never taken for someone else."""
+    named = os.environ.get("THREEFOLD_USER")
+    return getpass.getuser() if named is None else named
 
 
 def _speak_utf8() -> None:

@@ -13,7 +13,7 @@ from threefold.model.turn import ROLES
 from threefold.realms.conv.hits import Hit, Results
 from threefold.realms.conv.refs import turn_ref
 from threefold.realms.conv.view import TurnView, materialise
-from threefold.surfaces.cli.context import Context, bold, dim, one_line
+from threefold.surfaces.cli.context import Context, bold, dim, one_line, visible
 
 
 def add_commands(commands: Any) -> None:
@@ -61,7 +61,9 @@ def search(context: Context, options: argparse.Namespace) -> int:
         took = (time.perf_counter() - began) * 1000
     if context.json:
         hits = [hit.as_json() for hit in found]
-        context.emit({"hits": hits, "mode": found.mode, "took_ms": round(took, 2), "warnings": list(found.warnings)})
+        corrections = {word: [term for term, _ in variants] for word, variants in (found.corrections or {}).items()}
+        said = {"warnings": list(found.warnings), "corrections": corrections}
+        context.emit({"hits": hits, "mode": found.mode, "took_ms": round(took, 2), **said})
         return 0
     for warning in found.warnings:
         print(f"threefold: {warning}", file=sys.stderr)
@@ -83,19 +85,21 @@ def _print_corrections(found: Results) -> None:
 def print_hit(number: int, hit: Hit) -> None:
     """A hit on three lines: when, where and who; the words; the reference."""
     who = f"{hit.role} ({hit.author})" if hit.author else hit.role
-    print(f"{number}. {hit.at:%Y-%m-%d %H:%M}  {bold(hit.conversation)}  {who}  {dim(f'score {hit.score:.3f}')}")
+    print(
+        f"{number}. {hit.at:%Y-%m-%d %H:%M}  {bold(visible(hit.conversation))}  {who}  {dim(f'score {hit.score:.3f}')}"
+    )
     print(f"   {' '.join(_marked(hit).split())}")
     if hit.matches:
-        print(f"   {dim('matched: ' + ', '.join(dict.fromkeys(hit.matched)))}")
+        print(f"   {dim('matched: ' + ', '.join(dict.fromkeys(map(visible, hit.matched))))}")
     print(f"   {dim(hit.ref)}")
 
 
 def _marked(hit: Hit) -> str:
     parts, end = [], 0
     for first, last in hit.matches:
-        parts += [hit.text[end:first], bold(hit.text[first:last])]
+        parts += [visible(hit.text[end:first]), bold(visible(hit.text[first:last]))]
         end = last
-    return "".join([*parts, hit.text[end:]])
+    return "".join([*parts, visible(hit.text[end:])])
 
 
 def _explained(hit: Hit) -> str:
@@ -111,7 +115,7 @@ def log(context: Context, options: argparse.Namespace) -> int:
     """Print conversations, or the turns of one."""
     with context.open() as db:
         conv = context.handle(db).conv
-        if options.conversation is None and not (options.since or options.until):
+        if options.conversation is None and not (options.since or options.until or options.ordinal):
             return _log_conversations(context, conv.conversations(options.limit))
         turns = conv.turns(options.conversation, options.ordinal, options.since, options.until, limit=options.limit)
     if context.json:
@@ -122,6 +126,8 @@ def log(context: Context, options: argparse.Namespace) -> int:
         print(f"      {dim(turn_ref(turn.conversation, turn.turn))}")
     if not turns:
         print("no turns")
+    elif len(turns) == options.limit:
+        print(dim(f"the first {options.limit}; --limit shows more"))
     return 0
 
 
@@ -145,7 +151,7 @@ def _log_conversations(context: Context, found: tuple[Conversation, ...]) -> int
         return 0
     for c in found:
         print(f"{c.last_activity:%Y-%m-%d %H:%M}  {c.turns:>5} turns  {one_line(c.title, 60)}")
-        print(dim(f"                  {c.id}"))
+        print(dim(f"                  {visible(c.id)}"))
     if not found:
         print("no conversations")
     return 0
@@ -185,7 +191,7 @@ def show(context: Context, options: argparse.Namespace) -> int:
             print(f"{found.ref}\n{file.size} bytes, {file.mime or 'unknown type'}, SHA-256 {file.digest}")
             print("the exact bytes: add --raw")
         else:
-            print(found.as_bytes().decode())
+            print(visible(found.as_bytes().decode()))
     return 0
 
 
@@ -194,21 +200,21 @@ def print_turn(view: TurnView) -> None:
     print(bold(f"{view.conversation}, turn {view.ordinal} ({view.status})  {view.started:%Y-%m-%d %H:%M}"))
     for message in view.messages:
         who = f"{bold(message.author or message.role)} ({message.kind})"
-        print(f"{dim(f'[{message.at:%H:%M:%S}]')} {who}: {message.text}")
+        print(f"{dim(f'[{message.at:%H:%M:%S}]')} {who}: {visible(message.text)}")
     for title, cards in (("attached", view.attachments), ("published", view.files)):
         for card in cards:
             print(f"  {title}: {card.name} ({card.size} bytes)  {dim(card.ref)}")
     for step in view.steps:
         arguments, result = (one_line(str(value or ""), 60) for value in (step.arguments, step.result))
-        print(f"  step: {step.name} ({step.status}) {arguments} → {result}")
+        print(f"  step: {one_line(step.name, 40)} ({step.status}) {arguments} → {result}  {dim(step.ref)}")
     for source in view.citations:
-        print(f"  source: {source.get('title') or source['url']}")
+        print(f"  source: {one_line(source.get('title') or source['url'], 80)}  {dim(source['ref'])}")
     for note in view.notes:
-        print(f"  note: {one_line(note['text'], 100)}")
+        print(f"  note: {one_line(note['text'], 100)}  {dim(note['ref'])}")
     if view.summary:
-        print(f"  summary: {one_line(view.summary['text'], 200)}")
+        print(f"  summary: {one_line(view.summary['text'], 200)}  {dim(view.summary['ref'])}")
     for given in view.feedback:
-        print(f"  feedback ({given.origin}): {given.reaction} {given.text or ''}")
+        print(f"  feedback ({given.origin}): {given.reaction} {one_line(given.text or '', 100)}")
     if view.error:
-        print(f"  error: {view.error}")
+        print(f"  error: {one_line(view.error, 200)}")
     print(dim(f"  {view.ref}"))
