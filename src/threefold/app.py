@@ -109,7 +109,9 @@ def restore(
     tenant: str | None = None,
     on_turn: Callable[[int], None] | None = None,
 ) -> Restored:
-    """Read an export back for the user it was made of, or for another; what is there already stays as it is.
+    """Read an export back for the user it was made of, or for another.
+
+    What is there already stays as it is, but for turns of which the archive has a fuller edition.
 
     Raises:
         NotFound, IntegrityError, Unavailable: the file is not there, damaged, or cannot be read.

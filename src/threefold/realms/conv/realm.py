@@ -109,7 +109,7 @@ class Conv:
             since, until: a window over the time of the words; the end is exclusive.
             limit: how many hits, up to 10,000.
             snippets: roles whose texts of the matched turn come with each hit.
-            neighbours: of how many turns before and after they come too.
+            neighbours: of how many turns before and after those texts come too.
             group: one hit for each `turn`, or for each `conversation` by its best turns (up to two more in `also`).
             lists: which candidate lists to use.
             ranking: other constants than the store's.

@@ -27,7 +27,7 @@ def add_commands(commands: Any) -> None:
     command = commands.add_parser("export", help="write everything of the user into one zip file")
     command.add_argument("path", metavar="FILE.zip")
     command.set_defaults(run=export)
-    command = commands.add_parser("restore", help="read an export back; what is there already stays as it is")
+    command = commands.add_parser("restore", help="read an export back; what is there already stays")
     command.add_argument("path", metavar="FILE.zip")
     command.add_argument("--keep-user", action="store_true", help="restore for the user that was exported, not --user")
     command.set_defaults(run=restore)
