@@ -150,7 +150,9 @@ def _log_conversations(context: Context, found: tuple[Conversation, ...]) -> int
         )
         return 0
     for c in found:
-        print(f"{c.last_activity:%Y-%m-%d %H:%M}  {c.turns:>5} turns  {one_line(c.title, 60)}")
+        print(
+            f"{c.last_activity:%Y-%m-%d %H:%M}  {c.turns:>5} {'turn ' if c.turns == 1 else 'turns'}  {one_line(c.title, 60)}"
+        )
         print(dim(f"                  {visible(c.id)}"))
     if not found:
         print("no conversations")
