@@ -150,9 +150,8 @@ def _log_conversations(context: Context, found: tuple[Conversation, ...]) -> int
         )
         return 0
     for c in found:
-        print(
-            f"{c.last_activity:%Y-%m-%d %H:%M}  {c.turns:>5} {'turn ' if c.turns == 1 else 'turns'}  {one_line(c.title, 60)}"
-        )
+        count = f"{c.turns:>5} {'turn ' if c.turns == 1 else 'turns'}"
+        print(f"{c.last_activity:%Y-%m-%d %H:%M}  {count}  {one_line(c.title, 60)}")
         print(dim(f"                  {visible(c.id)}"))
     if not found:
         print("no conversations")
