@@ -108,7 +108,6 @@ class MemoryStore:
         if old is not None:
             owner.settle()
         owner.gone.pop(key, None)
-        owner.gone.pop((record.conversation, None), None)
 
     def candidates(self, query: Query) -> Candidates:
         """See `Store.candidates`."""
@@ -172,7 +171,7 @@ class MemoryStore:
             owner = self._owner(scope)
             kept = owner.turns.get((conversation, turn))
             if kept is None:
-                return owner.gone.get((conversation, turn)) or owner.gone.get((conversation, None))
+                return owner.gone.get((conversation, turn))
             if scope.app is not None and kept.record.app != scope.app:
                 raise Forbidden(f"turn {turn!r} of conversation {conversation!r} belongs to another app")
             if not kept.live(now):
@@ -242,8 +241,7 @@ class MemoryStore:
             if parent is not None and scope.app not in (None, parent.app):
                 raise Forbidden(f"conversation {target.conversation!r} belongs to another app")
             stores = self._remove(owner, aimed)
-            for conversation in {key[0] for key in aimed}:
-                owner.gone[conversation, target.turn] = "purged"
+            owner.gone.update(dict.fromkeys(aimed, "purged"))
             owner.settle()
             stores["blobs"] = self._delete_doomed(scope, owner)
             return Receipt(target.kind, stores)

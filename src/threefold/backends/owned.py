@@ -60,7 +60,7 @@ class Owned:
     turns: dict[tuple[str, str], Kept] = field(default_factory=dict)
     vectors: dict[RowKey, np.ndarray] = field(default_factory=dict)
     waiting: dict[RowKey, Waiting] = field(default_factory=dict)
-    gone: dict[tuple[str, str | None], Gone] = field(default_factory=dict)
+    gone: dict[tuple[str, str], Gone] = field(default_factory=dict)
     doomed: set[str] = field(default_factory=set)
 
     def rows(self) -> Iterator[tuple[Kept, Row, RowKey]]:

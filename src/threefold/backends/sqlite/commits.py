@@ -51,8 +51,8 @@ def _record(db: apsw.Connection, scope: Scope, record: TurnRecord, blobs: Blobs)
     if stored is not None:
         settle_conversation(db, owner, conversation)
     db.executemany(_INSERT_FEEDBACK, [(owner, turn, *reaction) for reaction in reactions])
-    gone = [(owner, tombstone(record.conversation, turn)) for turn in (record.turn, None)]
-    db.executemany("DELETE FROM tombstones WHERE owner = ? AND hash = ?", gone)
+    buried = (owner, tombstone(record.conversation, record.turn))
+    db.execute("DELETE FROM tombstones WHERE owner = ? AND hash = ?", buried)
     return outcome
 
 

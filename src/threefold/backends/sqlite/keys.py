@@ -46,9 +46,9 @@ def scope_text(owner: int, conversation: int, role: str) -> str:
     return f"{owner}:c{conversation} {owner}:r{role}"
 
 
-def tombstone(conversation: str, turn: str | None) -> bytes:
-    """The hash under which a removed turn or conversation is remembered."""
-    text = f"{len(conversation)}:{conversation}:{'' if turn is None else turn}"
+def tombstone(conversation: str, turn: str) -> bytes:
+    """The hash under which a removed turn is remembered."""
+    text = f"{len(conversation)}:{conversation}:{turn}"
     return hashlib.sha256(text.encode()).digest()[:16]
 
 

@@ -111,10 +111,8 @@ def turn(db: apsw.Connection, scope: Scope, conversation: str, name: str, now: d
         (owner, conversation, name),
     )
     if found is None:
-        hashes = [tombstone(conversation, name), tombstone(conversation, None)]
-        # The turn's own fate is nearer than that of its conversation.
-        sql = "SELECT why FROM tombstones WHERE owner = ? AND hash IN (?, ?) ORDER BY hash = ? DESC LIMIT 1"
-        why = one(db, sql, (owner, *hashes, hashes[0]))
+        buried = (owner, tombstone(conversation, name))
+        why = one(db, "SELECT why FROM tombstones WHERE owner = ? AND hash = ?", buried)
         return None if why is None else why[0]
     number, parent, state, agent, app, expires, digest, head, log, replay, title, started = found
     if scope.app is not None and app != scope.app:

@@ -72,7 +72,7 @@ def _doom_files(db: apsw.Connection, owner: int, turns: Sequence[int]) -> Counte
 
 
 def purge(db: apsw.Connection, scope: Scope, target: Target, blobs: Blobs) -> Counter[str]:
-    """Remove what the target names; leaves tombstones for turns and conversations, none for users and tenants."""
+    """Remove what the target names; leaves tombstones of turns and conversations, none of users and tenants."""
     if target.tenant:
         users = [user for (user,) in fetch(db, "SELECT user FROM owners WHERE tenant = ?", (scope.tenant,))]
         return sum((_purge_owner(db, Scope(user, scope.tenant), blobs) for user in users), Counter())
@@ -111,16 +111,13 @@ def _purge_conversations(db: apsw.Connection, owner: int, scope: Scope, target: 
         if scope.app is not None and app != scope.app:
             raise Forbidden(f"conversation {name!r} belongs to another app")
         where, more = ("", ()) if target.turn is None else (" AND name = ?", (target.turn,))
-        turns = [
-            n
-            for (n,) in fetch(
-                db, f"SELECT id FROM turns WHERE +owner = ? AND conversation = ?{where}", (owner, number, *more)
-            )
-        ]
+        turns = fetch(
+            db, f"SELECT id, name FROM turns WHERE +owner = ? AND conversation = ?{where}", (owner, number, *more)
+        )
         if not turns:
             continue
-        gone += remove_turns(db, owner, turns)
-        bury(db, owner, [tombstone(name, target.turn)], "purged")
+        gone += remove_turns(db, owner, [turn for turn, _ in turns])
+        bury(db, owner, [tombstone(name, turn) for _, turn in turns], "purged")
         gone += settle_conversation(db, owner, number)
     return gone
 

@@ -160,6 +160,16 @@ class RetentionContract(Contract):
         desk.purge("trip")
         assert (desk.turn("trip", "1"), desk.turn("trip", "2")) == ("expired", "purged")
 
+    @pytest.mark.capability("retention.tombstones")
+    def test_recording_again_brings_back_only_its_own_turn(self, desk: Desk) -> None:
+        """What else of the conversation was purged is still told to be so."""
+        desk.say("trip", "1", "one")
+        desk.say("trip", "2", "two")
+        desk.purge("trip")
+        desk.say("trip", "1", "one")
+        assert desk.stored("trip", "1").record.turn == "1"
+        assert desk.turn("trip", "2") == "purged"
+
     @pytest.mark.capability("retention.receipt")
     def test_a_receipt_says_what_went(self, four: Desk) -> None:
         """Kind and counts; nothing where there was nothing."""
