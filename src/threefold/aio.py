@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from functools import partial, wraps
 from pathlib import Path
 from typing import Any, Self
@@ -132,11 +133,10 @@ class _Opening(Awaitable[AsyncThreefold]):
 
     async def _open(self) -> AsyncThreefold:
         pool = ThreadPoolExecutor(THREADS, thread_name_prefix="threefold-aio")
-        try:
+        with ExitStack() as undo:
+            undo.callback(pool.shutdown, wait=False)
             db = await asyncio.get_running_loop().run_in_executor(pool, self._opening)
-        except BaseException:
-            pool.shutdown(wait=False)
-            raise
+            undo.pop_all()
         return AsyncThreefold(db, pool)
 
     def __await__(self) -> Generator[Any, None, AsyncThreefold]:

@@ -38,7 +38,7 @@ class LocalBlobs:
         digest = hashlib.sha256(data).hexdigest()
         file = self._file(scope, digest)
         with _file_errors(file):
-            if file.exists():
+            if file.exists() and file.stat().st_size == len(data):
                 return digest
             handle, unfinished = _make_unfinished(file.parent)
             try:
@@ -47,9 +47,8 @@ class LocalBlobs:
                     out.flush()
                     os.fsync(out.fileno())
                 Path(unfinished).replace(file)
-            except BaseException:
+            finally:
                 Path(unfinished).unlink(missing_ok=True)
-                raise
             for folder in (file.parent, file.parent.parent, self._folder):
                 _sync_folder(folder)
         return digest

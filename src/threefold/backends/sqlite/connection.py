@@ -52,6 +52,18 @@ def scalar(db: apsw.Connection, sql: str, values: Sequence[Any] = ()) -> Any:
     return db.execute(sql, tuple(values)).fetchall()[0][0]
 
 
+@contextmanager
+def transaction(db: apsw.Connection) -> Iterator[None]:
+    """A write transaction: the lock is taken at once; undone unless the block ends well."""
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        db.execute("COMMIT")
+    finally:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+
+
 def connect(path: Path, durable: bool = True) -> apsw.Connection:
     """Open the file, making it if needed, with the pragmas that every connection has.
 

@@ -11,12 +11,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import apsw
 
-from threefold.backends.sqlite.connection import BUSY_MILLISECONDS, fetch, one, scalar
+from threefold.backends.sqlite.connection import BUSY_MILLISECONDS, fetch, one, scalar, transaction
 from threefold.backends.sqlite.words import varint
 
 _CHUNK = 2**20
@@ -45,14 +44,14 @@ def scrub(db: apsw.Connection, path: Path) -> bool:
     """
     if not due(db):
         return True
-    with _transaction(db):
+    with transaction(db):
         renew_separators(db)
     too_large = scalar(db, "PRAGMA page_count") >= _TOO_MANY_PAGES
     if too_large:
         db.execute("VACUUM")
     if not _empty_log(db):
         return False
-    with _transaction(db):
+    with transaction(db):
         log = path.with_name(path.name + "-wal")
         if log.exists() and log.stat().st_size:
             return False  # another process wrote in between
@@ -62,17 +61,6 @@ def scrub(db: apsw.Connection, path: Path) -> bool:
             overwrite_unallocated(path)
         db.execute("DELETE FROM meta WHERE key = ?", (_DUE,))
     return True
-
-
-@contextmanager
-def _transaction(db: apsw.Connection) -> Iterator[None]:
-    db.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-    except BaseException:
-        db.execute("ROLLBACK")
-        raise
-    db.execute("COMMIT")
 
 
 def _empty_log(db: apsw.Connection) -> bool:

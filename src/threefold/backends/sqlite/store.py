@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -48,11 +49,10 @@ class SqliteStore:
         self._writer = Writer(self.path, durable)
         self._readers = Readers(self.path)
         self._vectors = VectorCache()
-        try:
+        with ExitStack() as undo:
+            undo.callback(self.close)
             self._writer.run(lambda db: schema.migrate(db, self.path))
-        except BaseException:
-            self.close()
-            raise
+            undo.pop_all()
 
     def commit(self, commit: Commit) -> tuple[Outcome, ...]:
         """See `Store.commit`."""

@@ -12,7 +12,7 @@ from typing import Generic, TypeVar, cast
 
 import apsw
 
-from threefold.backends.sqlite.connection import connect, driver_errors
+from threefold.backends.sqlite.connection import connect, driver_errors, transaction
 from threefold.errors import ThreefoldError, Unavailable
 
 T = TypeVar("T")
@@ -66,10 +66,10 @@ class Writer:
             with self._lock:
                 while not ticket.done:
                     self._lead(ticket)
-        except BaseException:
-            with suppress(ValueError):  # interrupted: what its caller does not wait for shall not be done later
-                self._waiting.remove(cast("_Ticket[object]", ticket))
-            raise
+        finally:
+            if not ticket.done:  # interrupted: what its caller does not wait for shall not be done later
+                with suppress(ValueError):
+                    self._waiting.remove(cast("_Ticket[object]", ticket))
         if ticket.error is not None:
             raise ticket.error
         return cast(T, ticket.result)
@@ -85,28 +85,27 @@ class Writer:
 
     def _lead(self, own: object) -> None:
         group = [self._waiting.popleft() for _ in range(min(len(self._waiting), MAX_GROUP))]
+        # After a defect or an interrupt in the leader nothing was committed: the others are simply tried again.
+        again = [ticket for ticket in group if ticket is not own]
         try:
             with driver_errors(self._path):
                 self._transaction(group)
+            again = []
         except _Undone as undone:
             # One job made SQLite undo them all: it failed, the others are tried again without it.
-            undone.ticket.done = True
-            self._waiting.extendleft(reversed([t for t in group if t is not undone.ticket]))
-            return
+            again = [ticket for ticket in group if ticket is not undone.ticket]
         except ThreefoldError as error:
+            again = []
             for ticket in group:
                 ticket.error = error
-        except BaseException:
-            # A defect or an interrupt in the leader: nothing was committed, so the others are simply tried again.
-            self._waiting.extendleft(reversed([t for t in group if t is not own]))
-            raise
+        finally:
+            self._waiting.extendleft(reversed(again))
         for ticket in group:
-            ticket.done = True
+            ticket.done = ticket not in again
 
     def _transaction(self, group: list[_Ticket[object]]) -> None:
         db = self._connection()
-        with _rollback_on_error(db):
-            db.execute("BEGIN IMMEDIATE")
+        with transaction(db):
             for ticket in group:
                 db.execute("SAVEPOINT job")
                 ticket.error = None
@@ -119,7 +118,6 @@ class Writer:
                         raise _Undone(ticket) from None
                     db.execute("ROLLBACK TO job")
                 db.execute("RELEASE job")
-            db.execute("COMMIT")
 
     def outside(self, job: Callable[[apsw.Connection], T]) -> T:
         """Run `job` on the writing connection without a transaction: checkpoints and the like."""
@@ -138,15 +136,3 @@ class Writer:
             db, self._db = self._db, None
         if db is not None:
             db.close()
-
-
-class _rollback_on_error:  # noqa: N801 - reads as a statement
-    def __init__(self, db: apsw.Connection) -> None:
-        self._db = db
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None and self._db.in_transaction:
-            self._db.execute("ROLLBACK")
