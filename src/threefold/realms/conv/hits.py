@@ -31,7 +31,8 @@ class Hit:
 
     `ref` is the matched row's, `text` the part of it that matched, `matches` the (start, end) offsets of the matching
     words in `text`, `roles` all roles of the turn that matched. `also` are further hits of the same conversation where
-    the search was grouped so. `explain` holds rank and score in each list, the fused score and the recency lift.
+    the search was grouped so, and count in its `score`. `explain` holds rank and score in each list, the fused and the
+    refined score, the recency lift, and the turn's own score.
     """
 
     ref: str
@@ -129,7 +130,9 @@ def present(
     for score, members in groups:
         made = [_hit(best, every, stored, read, how) for best, every in members if best.row.key in stored]
         if made:
-            hits.append(replace(made[0], score=score, also=tuple(made[1:])))
+            first = made[0]
+            steps = None if first.explain is None else {**first.explain, "own_score": first.score}
+            hits.append(replace(first, score=score, also=tuple(made[1:]), explain=steps))
     return tuple(hits)
 
 
