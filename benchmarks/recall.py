@@ -61,6 +61,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--lists", help=f"candidate lists, some of {','.join(LISTS)}; all that the embedder allows")
     parser.add_argument("--limit", type=int, help="at most so many questions, spread evenly over the set")
     parser.add_argument("--floor", action="store_true", help="also measure plain full text over the same rows")
+    parser.add_argument("--plain", action="store_true", help="rank fusion alone, without the second stage")
     options = parser.parse_args(arguments)
     if options.limit is not None and options.limit < 1:
         parser.error("--limit must be at least 1")
@@ -81,16 +82,21 @@ def _product(dataset: Dataset, options: argparse.Namespace, store: str) -> Itera
         entries = _record(db, dataset)
         embed(db)
         warnings: set[str] = set()
+        ranking = threefold.Ranking(refine=None) if options.plain else None
 
         def find(question: Question, unit: str) -> list[str]:
             grouped = "conversation" if unit == "session" else "turn"
             handle = db.user(_user(dataset, question.user))
-            hits = handle.conv.search(question.text, limit=SEARCHED, group=grouped, lists=options.lists)
+            hits = handle.conv.search(
+                question.text, limit=SEARCHED, group=grouped, lists=options.lists, ranking=ranking
+            )
             warnings.update(hits.warnings)
             known = entries[question.user]
             return distinct(item_of(unit, known[hit.conversation, hit.turn], hit.role) for hit in hits)
 
-        said = {"embedder": options.embedder, "lists": list(options.lists)}
+        said: dict[str, Any] = {"embedder": options.embedder, "lists": list(options.lists)}
+        if options.plain:
+            said["ranking"] = "fusion"
         yield from _measured(dataset, find, said)
         for warning in sorted(warnings):
             print(f"recall: {warning}", file=sys.stderr)

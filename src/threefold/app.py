@@ -99,6 +99,8 @@ def _embedder(chosen: Embedder | str | None) -> Embedder | None:
             raise Unavailable(f"the bundled model cannot be read ({error}); install threefold anew") from None
     if isinstance(chosen, str):
         raise InvalidInput(f"embedder {chosen!r} is unknown; give 'bundled', None or an Embedder")
+    if chosen is not None and not isinstance(chosen, Embedder):
+        raise InvalidInput(f"embedder {chosen!r} lacks name, dimensions, ready or embed; see threefold.ports.Embedder")
     return chosen
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -236,3 +237,35 @@ def test_a_misspelt_word_is_found_though_its_ending_was_stripped(written: str, a
         found = alice.conv.search(asked)
         assert found[0].conversation == "a"
         assert found[0].matched == (written,)
+
+
+@pytest.mark.parametrize("store", [":memory:", "folder"])
+def test_the_limit_is_honoured_though_few_turns_or_conversations_hold_most_matches(store: str, tmp_path: Path) -> None:
+    place = store if store == ":memory:" else tmp_path / "store"
+    with threefold.open(place, embedder=None, background=False, durable=False) as db:
+        alice = db.user("alice")
+        for i in range(40):
+            with alice.turn("busy", turn=f"{i}") as turn:
+                for n in range(12):
+                    turn.note(f"needle note {n} of turn {i}")
+        for name in "abcd":
+            with alice.turn(name) as turn:
+                turn.prompt("a needle in a much longer message about entirely different matters of every kind " * 3)
+        assert len(alice.conv.search("needle", limit=44)) == 44
+        found = alice.conv.search("needle", limit=5, group="conversation")
+        assert {hit.conversation for hit in found} == {"busy", "a", "b", "c", "d"}
+
+
+def test_a_long_question_is_cut_and_the_result_says_so() -> None:
+    with threefold.open(":memory:", embedder=None, background=False) as db:
+        with db.user("alice").turn("a") as turn:
+            turn.prompt("needle")
+        long = db.user("alice").conv.search("needle " + " ".join(f"word{i}" for i in range(3000)))
+        assert len(long) == 1
+        assert any("long" in warning for warning in long.warnings)
+        assert db.user("alice").conv.search("needle", lists=["semantic"]).mode == "none"
+
+
+def test_what_is_no_embedder_is_refused_at_once() -> None:
+    with pytest.raises(InvalidInput, match="dimensions"):
+        threefold.open(":memory:", embedder=object())

@@ -25,6 +25,7 @@ def embed(embedder: Embedder, texts: Sequence[str]) -> np.ndarray:
     except ThreefoldError:
         raise
     except Exception as error:
+        # A model is foreign code and may raise anything; nothing is swallowed, it becomes an error of our tree.
         raise Unavailable(f"{embedder.name!r} failed: {type(error).__name__}: {error}") from error
     shape = getattr(vectors, "shape", None)
     if shape != (len(texts), embedder.dimensions):

@@ -19,7 +19,7 @@ from threefold.search.refine import Refinement, refine
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """How candidates are ranked; the defaults were measured (docs/benchmarks.md).
+    """How candidates are ranked; the defaults were chosen on development data (docs/benchmarks.md).
 
     `weights` and `k` are those of reciprocal rank fusion: a row's fused score is the sum over lists of
     weight / (k + rank), rank from 1. `refine` is the second stage, None switches it off. The recency lift multiplies

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
-# One slip in four letters is still the same word; two in five are not. Measured in docs/benchmarks.md.
+# One slip in four letters is still the same word; two in five are not.
 MIN_SIMILARITY = 0.7
 MAX_VARIANTS = 5
 # A part of a word must be this long, and at least half of it, to stand for the whole.

@@ -39,8 +39,8 @@ def due(db: apsw.Connection) -> bool:
 def scrub(db: apsw.Connection, path: Path) -> bool:
     """Leave nothing of what was removed in index, log and file; False where others kept the log busy.
 
-    Call it on the writing connection outside a transaction. Its time follows the size of the file, about a second for
-    a gigabyte, in which others can read but not write.
+    Call it on the writing connection outside a transaction. Its time follows the size of the file, in
+    which others can read but not write.
     """
     if not due(db):
         return True

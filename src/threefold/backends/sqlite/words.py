@@ -15,8 +15,8 @@ from threefold.backends.sqlite.connection import fetch, one, scalar
 from threefold.backends.sqlite.keys import term_key
 from threefold.text.terms import WILDCARD
 
-# More words than this are a document, not a question: the rarest decide.
-MAX_COUNTED, MAX_ASKED = 256, 64
+# SQLite joins at most 500 selections by UNION ALL; beyond that the rarest words decide.
+MAX_ASKED = 500
 
 
 def quoted(text: str) -> str:
@@ -49,7 +49,7 @@ def _weighted(db: apsw.Connection, owner: int, terms: Sequence[str]) -> list[tup
     """For each term that occurs: rarity among the owner's rows over FTS5's rarity, and its phrase."""
     mine, everyones = _row_counts(db, owner)
     rarities = []
-    for term in terms[:MAX_COUNTED]:
+    for term in dict.fromkeys(terms):
         phrase = _phrase(owner, term)
         n = int(scalar(db, "SELECT count(*) FROM words WHERE words MATCH ?", (f"terms : {phrase}",)))
         if n:

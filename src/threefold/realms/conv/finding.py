@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 MAX_LIMIT = 10_000
 # Longer questions are cut: what stands there is a document, and every word of it costs a look-up.
-MAX_QUERY = 10_000
+MAX_QUERY, MAX_TERMS = 10_000, 256
+# How often a search asks for longer lists where these gave fewer hits than wanted, and how much longer.
+MAX_DEEPER, DEEPER = 3, 4
 # Turns of a conversation that come with a hit that is grouped by conversation, the best one included.
 MAX_TURNS = 3
 SearchScope = Literal["user", "agent", "conversation"]
@@ -54,7 +56,7 @@ class Request:
 
 def find(scope: Scope, ports: Ports, request: Request) -> Results:
     """Answer a search; see `Conv.search`."""
-    text = storable(check_text(request.text, "query"))[:MAX_QUERY]
+    text = storable(check_text(request.text, "query"))
     where = _filter(scope, request, ports.clock())
     check_limit(request.limit, MAX_LIMIT)
     if request.group not in get_args(Grouping):
@@ -64,10 +66,16 @@ def find(scope: Scope, ports: Ports, request: Request) -> Results:
     ranking = request.ranking or ports.ranking
 
     query, warnings = _query(scope, ports, text, where, request.lists, max(ranking.depth, 2 * request.limit))
-    found = ports.store.candidates(query)
-    groups = by_turn(rank(found, query, ranking))
-    if request.group == "conversation":
-        groups = [(score, turns[:MAX_TURNS]) for score, turns in by_conversation(groups)]
+    for _ in range(MAX_DEEPER):
+        found = ports.store.candidates(query)
+        groups = by_turn(rank(found, query, ranking))
+        if request.group == "conversation":
+            groups = [(score, turns[:MAX_TURNS]) for score, turns in by_conversation(groups)]
+        cut = any(len(hits) >= query.depth for hits in found.lists.values())
+        if len(groups) >= request.limit or not cut:
+            break
+        # A few turns or conversations with many rows fill the lists: others may stand behind them.
+        query = replace(query, depth=query.depth * DEEPER)
     groups = groups[: request.limit]
     keys = [best.row.key for _, turns in groups for best, _ in turns]
     rows = ports.store.rows(scope, keys, where.now, neighbours) if keys else ()
@@ -84,10 +92,16 @@ def _query(
     if unknown or not lists:
         raise InvalidInput(f"lists must name some of {', '.join(LISTS)}, not {unknown or 'nothing'}")
     wanted = tuple(name for name in LISTS if name in lists)
-    vector, warning = _vector(ports, text) if "semantic" in wanted else (None, None)
+    vector, warning = _vector(ports, text[:MAX_QUERY]) if "semantic" in wanted else (None, None)
     model = None if ports.embedder is None else ports.embedder.name
-    query = Query(scope, where, query_terms(text), wanted, vector, model, depth)
-    return query, () if warning is None else (warning,)
+    asked = text[:MAX_QUERY]
+    terms = query_terms(asked)
+    warnings = [] if warning is None else [warning]
+    if len(text) > MAX_QUERY or len(terms) > MAX_TERMS:
+        warnings.append(
+            f"the question is long: its first {MAX_QUERY:,} characters and {MAX_TERMS} words were searched for"
+        )
+    return Query(scope, where, terms[:MAX_TERMS], wanted, vector, model, depth), tuple(warnings)
 
 
 def _vector(ports: Ports, text: str) -> tuple[np.ndarray | None, str | None]:
@@ -108,8 +122,10 @@ def _vector(ports: Ports, text: str) -> tuple[np.ndarray | None, str | None]:
 
 def _mode(query: Query, found: Candidates) -> str:
     """Which kinds of lists took part: without any vector in the store the semantic one does not."""
+    if query.lists == ("semantic",) and query.vector is None:
+        return "none"
     if not found.lists.get("semantic"):
-        return "lexical"
+        return "lexical" if len(query.lists) > 1 or "semantic" not in query.lists else "semantic"
     return "hybrid" if len(query.lists) > 1 else "semantic"
 
 

@@ -81,7 +81,7 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Results(Sequence[Hit]):
-    """Hits, best first. `mode` says what ran: `hybrid`, `lexical` or `semantic`; `warnings` what could not run.
+    """Hits, best first. `mode` says what ran: `hybrid`, `lexical`, `semantic` or `none`; `warnings` what could not run.
 
     `corrections` are words of the question that were never written, with the stored words searched in their place.
     """
