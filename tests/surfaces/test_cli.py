@@ -236,4 +236,5 @@ def test_what_a_terminal_would_obey_is_shown_not_sent(run: Run, tmp_path: Path) 
 def test_a_second_option_without_its_partner_is_not_ignored(run: Run, history: Path) -> None:
     run("import", str(history))
     assert "ordinal" in run("log", "--ordinal", "2").stderr
+    assert "nosuch" in run("log", "nosuch").stderr
     assert run("forget", "--all", "--turn", "1", "--yes").returncode == 2

@@ -7,6 +7,7 @@ import sys
 import time
 from typing import Any
 
+from threefold.errors import NotFound
 from threefold.model.record import CatalogEntry, Conversation
 from threefold.model.times import iso
 from threefold.model.turn import ROLES
@@ -118,6 +119,9 @@ def log(context: Context, options: argparse.Namespace) -> int:
         if options.conversation is None and not (options.since or options.until or options.ordinal):
             return _log_conversations(context, conv.conversations(options.limit))
         turns = conv.turns(options.conversation, options.ordinal, options.since, options.until, limit=options.limit)
+    narrowed = options.since or options.until or options.ordinal
+    if not turns and options.conversation is not None and not narrowed:
+        raise NotFound(f"conversation {options.conversation!r} is not recorded for user {context.user!r}")
     if context.json:
         context.emit({"turns": [_turn_to_json(turn) for turn in turns]})
         return 0
