@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from postgres_server import server, stop_server
 
 import threefold
 from threefold.backends.opening import open_backend
@@ -20,7 +21,7 @@ from threefold.testing.fakes import Clock, HashEmbedder
 # For tests that are about answers and not about disks: a folder in memory, where the system has one.
 FAST_FOLDER = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 # Every back end that the contract runs over: one more is one more name here and in `store_name`.
-BACKENDS = ("memory", "sqlite")
+BACKENDS = ("memory", "sqlite", "postgres")
 
 quiet = {"deadline": None, "database": None, "print_blob": True, "suppress_health_check": list(HealthCheck)}
 settings.register_profile("quick", max_examples=40, stateful_step_count=25, **quiet)
@@ -45,6 +46,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 raise pytest.UsageError(f"{item.nodeid}: capability {name!r} is not in CAPABILITIES")
             backend = getattr(item, "callspec", None) and item.callspec.params.get("backend")
             item.user_properties.append(("capability", f"{backend}/{name}"))
+
+
+def pytest_sessionfinish() -> None:
+    stop_server()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -95,16 +100,27 @@ class Table:
         terminalreporter.write_line(f"{ran} of {asked} ran and held")
 
 
-def store_name(backend: str, folder: Path) -> str:
-    """The name under which a store of this kind is opened."""
-    return ":memory:" if backend == "memory" else str(folder / "store")
+class Address:
+    """Where a fresh store of a kind is: a name for `open_backend`, until it is given back."""
+
+    def __init__(self, backend: str, folder: Path) -> None:
+        self._postgres = server() if backend == "postgres" else None
+        if self._postgres is not None:
+            self.name = self._postgres.take()
+        else:
+            self.name = ":memory:" if backend == "memory" else str(folder / "store")
+
+    def give_back(self) -> None:
+        if self._postgres is not None:
+            self._postgres.give_back(self.name)
 
 
 class Place:
     """`OpenStore` over one of the back ends: a place that is fresh in every test."""
 
     def __init__(self, backend: str, folder: Path) -> None:
-        self.name, self.durable = store_name(backend, folder), backend != "memory"
+        self._address, self.durable = Address(backend, folder), backend != "memory"
+        self.name = self._address.name
         self._opened: list[Backend] = []
 
     def __call__(self) -> tuple[Backend, Blobs]:
@@ -115,6 +131,7 @@ class Place:
     def close(self) -> None:
         for backend in self._opened:
             backend.close()
+        self._address.give_back()
 
 
 @pytest.fixture(params=BACKENDS)
@@ -137,16 +154,17 @@ def clock() -> Clock:
 @pytest.fixture
 def open_db(backend: str, tmp_path: Path, clock: Clock) -> Iterator[Callable[..., threefold.Threefold]]:
     """`threefold.open` over each back end, with a clock that stands and no thread; closed afterwards."""
-    opened: list[threefold.Threefold] = []
+    address, opened = Address(backend, tmp_path), list[threefold.Threefold]()
 
     def open_(**settings: Any) -> threefold.Threefold:
         chosen = {"embedder": HashEmbedder(), "clock": clock, "background": False, "durable": False} | settings
-        opened.append(threefold.open(store_name(backend, tmp_path), **chosen))
+        opened.append(threefold.open(address.name, **chosen))
         return opened[-1]
 
     yield open_
     for db in opened:
         db.close()
+    address.give_back()
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ import pytest
 from conftest import FAST_FOLDER
 
 import threefold
-from threefold.backends.sqlite.packing import unpack
+from threefold.backends.packing import unpack
 from threefold.testing.fakes import Clock, HashEmbedder
 
 DAY = timedelta(days=1)

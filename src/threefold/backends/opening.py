@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from threefold.errors import InvalidInput
+from threefold.errors import InvalidInput, Unavailable
 from threefold.ports import Backend, Blobs
 
 # The file whose presence makes a folder a store.
 FILE_NAME = "record.db"
+POSTGRES = ("postgresql", "postgres")
 
 
 def open_backend(name: str, durable: bool = True) -> tuple[Backend, Blobs]:
@@ -25,8 +26,16 @@ def open_backend(name: str, durable: bool = True) -> tuple[Backend, Blobs]:
         kept = MemoryBlobs()
         return MemoryStore(kept), kept
     scheme = re.match(r"([a-z][a-z0-9+]+)://", name)
+    if scheme and scheme[1] in POSTGRES:
+        try:
+            from threefold.backends.postgres import open_postgres
+        except ImportError:
+            raise Unavailable(
+                f"store {name!r} needs a driver that is not here: pip install 'threefold[postgres]'"
+            ) from None
+        return open_postgres(name, None, durable)
     if scheme:
-        raise InvalidInput(f"store {name!r}: no back end for {scheme[1]}://; give a folder or :memory:")
+        raise InvalidInput(f"store {name!r}: no back end for {scheme[1]}://; give a folder, postgresql:// or :memory:")
     from threefold.backends.blobs.local import LocalBlobs
     from threefold.backends.sqlite import SqliteStore
 

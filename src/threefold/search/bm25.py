@@ -10,10 +10,13 @@ from typing import TypeVar
 from threefold.text.terms import WILDCARD
 
 K = TypeVar("K")
+# Okapi's usual constants. A row's conversation and role stand beside its words in SQLite's index and count as two more
+# words of its length; so they do everywhere, that every back end may score alike.
+K1, B, BESIDE = 1.2, 0.75, 2
 
 
 def bm25(
-    query: Sequence[str], documents: Mapping[K, Sequence[str]], k1: float = 1.2, b: float = 0.75
+    query: Sequence[str], documents: Mapping[K, Sequence[str]], k1: float = K1, b: float = B
 ) -> dict[K, float]:
     """Scores of the documents that have any term of the query.
 
@@ -23,13 +26,13 @@ def bm25(
     if not documents:
         return {}
     counted = {key: Counter(terms) for key, terms in documents.items()}
-    average = sum(len(terms) for terms in documents.values()) / len(documents) or 1.0
+    average = BESIDE + sum(len(terms) for terms in documents.values()) / len(documents)
     scores: dict[K, float] = {}
     for term in query:
         occurring = {key: n for key, count in counted.items() if (n := _occurrences(term, count))}
         rarity = math.log(1 + (len(documents) - len(occurring) + 0.5) / (len(occurring) + 0.5))
         for key, n in occurring.items():
-            norm = n + k1 * (1 - b + b * len(documents[key]) / average)
+            norm = n + k1 * (1 - b + b * (BESIDE + len(documents[key])) / average)
             scores[key] = scores.get(key, 0.0) + rarity * n * (k1 + 1) / norm
     return scores
 

@@ -10,8 +10,8 @@ from typing import Any
 import apsw
 
 from threefold.backends.sqlite.connection import fetch, one, scalar
-from threefold.backends.sqlite.keys import find_owner, tombstone
-from threefold.backends.sqlite.packing import unpack, unpack_log
+from threefold.backends.sqlite.keys import find_owner
+from threefold.backends.packing import tombstone, unpack, unpack_log
 from threefold.errors import Forbidden
 from threefold.model.record import (
     CatalogEntry,

@@ -1,0 +1,83 @@
+"""Rows on their way into the tables: collected, then sent with one statement for each table."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+from uuid import UUID
+
+from threefold.backends.postgres.connection import Db, run
+
+# Columns after the owner, with the types in which they are sent; `a::b` is sent as a and cast to b in the server.
+_TABLES: dict[str, dict[str, str]] = {
+    "conversations": {
+        "number": "integer", "name": "text", "title": "text", "app": "text", "started": "bigint",
+        "last_activity": "bigint", "turns": "integer", "positions": "integer",
+    },
+    "turns": {
+        "number": "integer", "conversation": "integer", "name": "text", "state": "text", "status": "text",
+        "started": "bigint", "ended": "bigint", "expires": "bigint", "agent": "text", "app": "text",
+        "digest": "bytea", "head": "text", "log": "bytea", "replay": "bytea", "title": "text",
+    },
+    "files": {
+        "turn": "integer", "seq": "integer", "path": "text", "digest": "text", "size": "bigint", "mime": "text",
+    },
+    "rows": {
+        "number": "integer", "conversation": "integer", "turn": "integer", "seq": "integer", "position": "integer",
+        "role": "text", "event_type": "text", "path": "text", "batch": "text", "author": "text", "at": "bigint",
+        "expires": "bigint", "word_count": "integer", "text": "text",
+    },
+    "feedback": {
+        "turn": "integer", "number": "integer", "origin": "text", "reaction": "text", "text": "text", "at": "bigint",
+    },
+    "words": {
+        # Arrays of arrays must not be ragged, so the inner ones travel as text.
+        "row": "integer", "length": "integer", "terms": "text::bigint[]", "counts": "text::smallint[]",
+    },
+    "vocabulary": {"key": "bigint", "term": "text"},
+    "vectors": {"row": "integer", "embedding": "text::halfvec"},
+    "waiting": {"row": "integer"},
+    "tombstones": {"hash": "bytea", "why": "text"},
+}  # fmt: skip
+_EXISTING = {
+    "conversations": """(owner, number) DO UPDATE SET title = excluded.title, started = excluded.started,
+        last_activity = excluded.last_activity, turns = excluded.turns, positions = excluded.positions""",
+    "tombstones": "(owner, hash) DO UPDATE SET why = excluded.why",
+    "vectors": "(owner, row) DO UPDATE SET embedding = excluded.embedding",
+    "vocabulary": "DO NOTHING",
+    "waiting": "DO NOTHING",
+}
+
+
+def _statement(table: str) -> str:
+    columns = _TABLES[table]
+    sent = ", ".join(f"%s::{kind.partition('::')[0]}[]" for kind in columns.values())
+    chosen = ", ".join(f"u.{name}" + (f"::{kind.partition('::')[2]}" if "::" in kind else "")
+                       for name, kind in columns.items())  # fmt: skip
+    names = ", ".join(columns)
+    existing = f" ON CONFLICT {_EXISTING[table]}" if table in _EXISTING else ""
+    return (
+        f"INSERT INTO threefold.{table} (owner, {names}) SELECT %s, {chosen} FROM unnest({sent}) AS u ({names})"
+        + existing
+    )
+
+
+_STATEMENTS = {table: _statement(table) for table in _TABLES}
+
+
+class Inserts:
+    """What one transaction inserts for one owner. Nothing is sent before `flush`."""
+
+    def __init__(self, owner: UUID) -> None:
+        self._owner = owner
+        self._rows: dict[str, list[tuple[Any, ...]]] = defaultdict(list)
+
+    def add(self, table: str, *values: Any) -> None:
+        """A row: the values of the table's columns after the owner."""
+        self._rows[table].append(values)
+
+    def flush(self, db: Db) -> None:
+        """Send what was added, without waiting for the server."""
+        for table, rows in self._rows.items():
+            run(db, _STATEMENTS[table], (self._owner, *map(list, zip(*rows, strict=True))))
+        self._rows.clear()

@@ -1,0 +1,51 @@
+"""From a URL to a store in PostgreSQL."""
+
+from __future__ import annotations
+
+import re
+
+from threefold.backends.postgres.blobs import PostgresBlobs
+from threefold.backends.postgres.connection import Database
+from threefold.backends.postgres.schema import DEFAULT_PARTITIONS
+from threefold.backends.postgres.store import PostgresStore
+from threefold.errors import InvalidInput
+from threefold.ports import Blobs
+
+# Connections for blobs that are kept in the database itself.
+BLOB_CONNECTIONS = 8
+MAX_PARTITIONS = 1024
+_PARTITIONS = re.compile(r"(?P<mark>[?&])partitions=(?P<chosen>[^&]*)(?P<more>&?)")
+
+
+def open_postgres(url: str, blobs: Blobs | None = None, durable: bool = True) -> tuple[PostgresStore, Blobs]:
+    """Open the store behind a libpq URL, making its schema in a new database.
+
+    `partitions=` in the URL says into how many parts a new store's tables are made (16; 0 for none).
+
+    Raises:
+        InvalidInput: the URL is malformed. Unavailable: the server cannot be reached. Conflict: see `PostgresStore`.
+    """
+    address, partitions = split_partitions(url)
+    database = Database(address, durable)
+    if blobs is not None:
+        return PostgresStore(database, blobs, partitions), blobs
+    beside = Database(address, durable, BLOB_CONNECTIONS)
+    own = PostgresBlobs(beside)
+    return PostgresStore(database, own, partitions, beside), own
+
+
+def split_partitions(url: str) -> tuple[str, int]:
+    """The URL without our own parameter, and its value.
+
+    Raises:
+        InvalidInput: it is no whole number from 0 to 1024.
+    """
+    found = _PARTITIONS.search(url)
+    if found is None:
+        return url, DEFAULT_PARTITIONS
+    chosen = found["chosen"]
+    if not (chosen.isascii() and chosen.isdigit() and int(chosen) <= MAX_PARTITIONS):
+        raise InvalidInput(
+            f"partitions={chosen} in the store's URL must be a whole number from 0 to {MAX_PARTITIONS}"
+        )
+    return url[: found.start()] + (found["mark"] if found["more"] else "") + url[found.end() :], int(chosen)

@@ -1,0 +1,67 @@
+"""An owner in a transaction that writes: locked, so that its writes are serial, with its counters at hand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from psycopg import Cursor
+
+from threefold.backends.postgres.connection import Db, run
+from threefold.backends.postgres.keys import owner_key
+from threefold.model.scope import Scope
+
+
+@dataclass
+class Owner:
+    """Counters of a locked owner; `save` writes them back. `expires` is no later than the first end of a turn."""
+
+    key: UUID
+    scope: Scope
+    last_number: int
+    rows: int
+    words: int
+    expires: int | None
+
+    def number(self) -> int:
+        """The next number of this owner."""
+        self.last_number += 1
+        return self.last_number
+
+    def expect(self, expires: int | None) -> None:
+        """Note the end of a turn's time to live."""
+        if expires is not None:
+            self.expires = expires if self.expires is None else min(self.expires, expires)
+
+    def save(self, db: Db) -> None:
+        """Write the counters back."""
+        run(
+            db,
+            "UPDATE threefold.owners SET last_number = %s, rows = %s, words = %s, expires = %s WHERE owner = %s",
+            (self.last_number, self.rows, self.words, self.expires, self.key),
+        )
+
+
+def send_lock(db: Db, owner: UUID) -> Cursor[tuple[Any, ...]]:
+    """Ask for the lock and the counters, without waiting for the answer."""
+    return run(
+        db, "SELECT last_number, rows, words, expires FROM threefold.owners WHERE owner = %s FOR UPDATE", (owner,)
+    )
+
+
+def lock_owner(db: Db, scope: Scope, make: bool = False) -> Owner | None:
+    """Lock the owner until the transaction ends; None where it does not exist and is not to be made."""
+    key = owner_key(scope)
+    while True:
+        found = send_lock(db, key).fetchone()
+        if found is not None:
+            return Owner(key, scope.owner, *found)
+        if not make:
+            return None
+        # Another transaction may make it at the same time: then this waits for it, and the lock is asked for again.
+        run(
+            db,
+            "INSERT INTO threefold.owners (owner, tenant, name) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING",
+            (key, scope.tenant, scope.user),
+        )

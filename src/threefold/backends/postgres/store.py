@@ -1,0 +1,177 @@
+"""The PostgreSQL back end: one database for any number of stateless processes. Wiring of the rooms beside it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from threefold.backends.postgres import commits, indexing, reads, removal, schema, search, upkeep
+from threefold.backends.postgres.connection import Database, Db, fetch, run
+from threefold.backends.postgres.keys import owner_key
+from threefold.backends.postgres.owners import lock_owner
+from threefold.model.commit import Commit, Outcome
+from threefold.model.query import Candidates, Query
+from threefold.model.record import CatalogEntry, Conversation, RowKey, StoredRow, StoredTurn
+from threefold.model.retention import Gone, Receipt, Target
+from threefold.model.scope import Scope
+from threefold.model.times import to_micros
+from threefold.ports import Blobs, CatalogQuery, PendingRow, StoreState
+from threefold.text.terms import ANALYZER
+
+if TYPE_CHECKING:
+    import numpy as np
+
+# Owners that one look for expired turns takes up.
+_SWEPT = 100
+
+
+class PostgresStore:
+    """`Store` and `Upkeep` over one PostgreSQL database. Safe from many threads and processes.
+
+    The writes of one owner are serial (its row in `owners` is locked), those of different owners are parallel. With
+    `durable` (the default) an acknowledged commit survives a crash of the server; without, the last moments may go.
+    `beside` is closed with the store.
+
+    Raises:
+        Unavailable: the server cannot be reached. Conflict: the schema is newer, or is to be migrated first.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        blobs: Blobs,
+        partitions: int = schema.DEFAULT_PARTITIONS,
+        beside: Database | None = None,
+    ) -> None:
+        self._database, self._blobs, self._beside = database, blobs, beside
+        with ExitStack() as undo:
+            undo.callback(self.close)
+            schema.open_schema(database, partitions)
+            undo.pop_all()
+
+    def commit(self, commit: Commit) -> tuple[Outcome, ...]:
+        """See `Store.commit`."""
+        return self._database.write(owner_key(commit.scope), lambda db: commits.apply(db, commit, self._blobs))
+
+    def candidates(self, query: Query) -> Candidates:
+        """See `Store.candidates`."""
+        return self._database.read(owner_key(query.scope), lambda db: search.candidates(db, query))
+
+    def rows(self, scope: Scope, keys: Sequence[RowKey], now: datetime, around: int = 0) -> tuple[StoredRow, ...]:
+        """See `Store.rows`."""
+        return self._database.read(owner_key(scope), lambda db: reads.rows(db, scope, keys, now, around))
+
+    def turn(self, scope: Scope, conversation: str, turn: str, now: datetime) -> StoredTurn | Gone | None:
+        """See `Store.turn`."""
+        return self._database.read(owner_key(scope), lambda db: reads.turn(db, scope, conversation, turn, now))
+
+    def catalog(self, scope: Scope, query: CatalogQuery) -> tuple[CatalogEntry, ...]:
+        """See `Store.catalog`."""
+        return self._database.read(owner_key(scope), lambda db: reads.catalog(db, scope, query))
+
+    def conversations(
+        self, scope: Scope, now: datetime, limit: int, after: tuple[datetime, str] | None = None
+    ) -> tuple[Conversation, ...]:
+        """See `Store.conversations`."""
+        return self._database.read(owner_key(scope), lambda db: reads.conversations(db, scope, now, limit, after))
+
+    def purge(self, scope: Scope, target: Target) -> Receipt:
+        """See `Store.purge`."""
+        owners = self._owners_of(scope.tenant) if target.tenant else [scope]
+        gone: Counter[str] = Counter()
+        for owner in owners:
+            aim = Target() if target.tenant else target
+            gone += self._database.write(
+                owner_key(owner), lambda db, owner=owner: removal.purge(db, owner, aim, self._blobs)
+            )
+        gone["blobs"] += self._delete_doomed_blobs()
+        return Receipt(target.kind, gone)
+
+    def _owners_of(self, tenant: str) -> list[Scope]:
+        statement = "SELECT name FROM threefold.owners WHERE tenant = %s"
+        return [Scope(user, tenant) for (user,) in self._database.read(None, lambda db: fetch(db, statement, (tenant,)))]
+
+    def _delete_doomed_blobs(self) -> int:
+        gone = 0
+        while deleted := self._database.write(None, lambda db: removal.delete_doomed_blobs(db, self._blobs)):
+            gone += deleted
+        return gone
+
+    def claim(self, limit: int, now: datetime, lease_seconds: float) -> tuple[PendingRow, ...]:
+        """See `Upkeep.claim`."""
+        return self._database.write(None, lambda db: upkeep.claim(db, limit, now, lease_seconds))
+
+    def put_vectors(self, model: str, done: Sequence[tuple[PendingRow, np.ndarray]]) -> int:
+        """See `Upkeep.put_vectors`."""
+        return self._database.write(None, lambda db: upkeep.put_vectors(db, model, done))
+
+    def embedding_failed(self, rows: Sequence[PendingRow], why: str, retry_at: datetime) -> None:
+        """See `Upkeep.embedding_failed`."""
+        self._database.write(None, lambda db: upkeep.embedding_failed(db, rows, why, retry_at))
+
+    def reset_vectors(self) -> int:
+        """See `Upkeep.reset_vectors`."""
+        return self._database.write(None, upkeep.reset_vectors)
+
+    def expire(self, now: datetime, limit: int = 1000) -> int:
+        """See `Upkeep.expire`. Owner by owner, each in its own transaction."""
+        gone, moment = 0, to_micros(now)
+        statement = "SELECT tenant, name FROM threefold.owners WHERE expires <= %s ORDER BY expires LIMIT %s"
+        while gone < limit and (
+            due := self._database.read(None, lambda db: fetch(db, statement, (moment, _SWEPT)))
+        ):
+            for tenant, user in due:
+                scope = Scope(user, tenant)
+                gone += self._database.write(
+                    owner_key(scope), lambda db, scope=scope, left=limit - gone: _expire(db, scope, moment, left)
+                )
+                if gone >= limit:
+                    break
+        self._delete_doomed_blobs()
+        return gone
+
+    def blob_refs(self) -> Iterator[tuple[Scope, str]]:
+        """See `Upkeep.blob_refs`."""
+        statement = """SELECT o.tenant, o.name, f.digest FROM threefold.files AS f
+                       JOIN threefold.owners AS o ON o.owner = f.owner"""
+        found = self._database.read(None, lambda db: fetch(db, statement))
+        return iter([(Scope(user, tenant), digest) for tenant, user, digest in found])
+
+    def scopes(self) -> Iterator[Scope]:
+        """See `Upkeep.scopes`."""
+        statement = "SELECT tenant, name FROM threefold.owners ORDER BY tenant, name"
+        found = self._database.read(None, lambda db: fetch(db, statement))
+        return iter([Scope(user, tenant) for tenant, user in found])
+
+    def state(self, now: datetime, check: bool = False) -> StoreState:
+        """See `Upkeep.state`."""
+        return self._database.read(None, lambda db: upkeep.state(db, now, check))
+
+    def reindex(self) -> int:
+        """See `Upkeep.reindex`. Owner by owner, each in its own transaction."""
+        count = 0
+        for scope in self.scopes():
+            count += self._database.write(owner_key(scope), lambda db, scope=scope: _reindex(db, scope))
+        statement = """INSERT INTO threefold.meta (key, value) VALUES ('analyzer', %s)
+                       ON CONFLICT (key) DO UPDATE SET value = excluded.value"""
+        self._database.write(None, lambda db: run(db, statement, (ANALYZER,)))
+        return count
+
+    def close(self) -> None:
+        """See `Upkeep.close`."""
+        self._database.close()
+        if self._beside is not None:
+            self._beside.close()
+
+
+def _expire(db: Db, scope: Scope, now: int, limit: int) -> int:
+    owner = lock_owner(db, scope)
+    return 0 if owner is None else removal.expire(db, owner, now, limit)
+
+
+def _reindex(db: Db, scope: Scope) -> int:
+    owner = lock_owner(db, scope)
+    return 0 if owner is None else indexing.reindex(db, owner.key)

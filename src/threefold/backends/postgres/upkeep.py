@@ -1,0 +1,218 @@
+"""The operator's side: the queue of rows that wait for vectors, over all owners; counts and problems."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from threefold.backends.postgres.connection import Db, change, fetch, one, run, touched
+from threefold.backends.postgres.inserting import Inserts
+from threefold.backends.postgres.keys import given, kept, owner_key
+from threefold.backends.postgres.search import vector_text
+from threefold.errors import Conflict
+from threefold.model.record import RowKey
+from threefold.model.scope import Scope
+from threefold.model.times import to_micros
+from threefold.ports import PendingRow, StoreState
+from threefold.text.terms import ANALYZER
+
+if TYPE_CHECKING:
+    import numpy as np
+
+_COUNTED = ("owners", "conversations", "turns", "rows", "files", "feedback", "vocabulary", "vectors")
+_PLACE = tuple[UUID, int]
+
+
+def claim(db: Db, limit: int, now: datetime, lease_seconds: float) -> tuple[PendingRow, ...]:
+    """Take the next rows that are due; what another worker is taking at this moment is passed over."""
+    claimed = fetch(
+        db,
+        """WITH due AS MATERIALIZED (
+               SELECT owner, row FROM threefold.waiting WHERE due <= %(now)s
+               ORDER BY due, owner, row LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+           ), claimed AS (
+               UPDATE threefold.waiting AS w SET due = %(until)s FROM due AS d
+               WHERE w.owner = d.owner AND w.row = d.row RETURNING w.owner, w.row, w.attempts
+           )
+           SELECT o.tenant, o.name, c.name, t.name, r.seq, r.author, r.text, w.attempts
+           FROM claimed AS w JOIN threefold.owners AS o ON o.owner = w.owner
+           JOIN threefold.rows AS r ON r.owner = w.owner AND r.number = w.row
+           JOIN threefold.turns AS t ON t.owner = r.owner AND t.number = r.turn
+           JOIN threefold.conversations AS c ON c.owner = r.owner AND c.number = r.conversation
+           ORDER BY w.owner, w.row""",
+        {"now": to_micros(now), "limit": limit, "until": to_micros(now + timedelta(seconds=lease_seconds))},
+    )
+    return tuple(
+        PendingRow(Scope(user, tenant), RowKey(conversation, turn, seq), _spoken(author, text), attempts)
+        for tenant, user, conversation, turn, seq, author, text, attempts in claimed
+    )
+
+
+def _spoken(author: str | None, text: str) -> str:
+    return f"{given(author)}: {given(text)}" if author else given(text)
+
+
+def _still_waiting(db: Db, rows: Sequence[PendingRow]) -> dict[int, _PLACE]:
+    """Index into `rows` → (owner, row), of those that still wait with the text that was claimed.
+
+    Locks the owners, in order of their keys, so that nothing of theirs changes before the transaction ends.
+    """
+    owners = sorted({owner_key(row.scope) for row in rows})
+    run(db, "SELECT 1 FROM threefold.owners WHERE owner = ANY(%s) ORDER BY owner FOR UPDATE", (owners,))
+    found = fetch(
+        db,
+        """SELECT a.i, r.owner, r.number, r.author, r.text
+           FROM unnest(%s::integer[], %s::uuid[], %s::text[], %s::text[], %s::integer[])
+               AS a (i, owner, conversation, turn, seq)
+           JOIN threefold.conversations AS c ON c.owner = a.owner AND c.name = a.conversation
+           JOIN threefold.turns AS t ON t.owner = a.owner AND t.conversation = c.number AND t.name = a.turn
+           JOIN threefold.rows AS r ON r.owner = a.owner AND r.turn = t.number AND r.seq = a.seq
+           JOIN threefold.waiting AS w ON w.owner = a.owner AND w.row = r.number""",
+        (
+            list(range(len(rows))),
+            [owner_key(row.scope) for row in rows],
+            [row.key.conversation for row in rows],
+            [row.key.turn for row in rows],
+            [row.key.seq for row in rows],
+        ),
+    )
+    return {i: (owner, number) for i, owner, number, author, text in found if _spoken(author, text) == rows[i].text}
+
+
+def put_vectors(db: Db, model: str, done: Sequence[tuple[PendingRow, np.ndarray]]) -> int:
+    """Store vectors in half precision and take their rows from the queue; rows that are gone are left out."""
+    if not done:
+        return 0
+    check_model(db, model, int(done[0][1].shape[0]))
+    places = _still_waiting(db, [row for row, _ in done])
+    by_owner: dict[UUID, dict[int, str]] = defaultdict(dict)
+    for i, (owner, number) in places.items():
+        by_owner[owner][number] = vector_text(done[i][1])
+    for owner, vectors in by_owner.items():
+        inserts = Inserts(owner)
+        for number, vector in vectors.items():
+            inserts.add("vectors", number, vector)
+        inserts.flush(db)
+    _leave_queue(db, list(places.values()))
+    return sum(map(len, by_owner.values()))
+
+
+def _leave_queue(db: Db, places: Sequence[_PLACE]) -> None:
+    run(
+        db,
+        """DELETE FROM threefold.waiting AS w USING unnest(%s::uuid[], %s::integer[]) AS u (owner, row)
+           WHERE w.owner = u.owner AND w.row = u.row""",
+        ([owner for owner, _ in places], [row for _, row in places]),
+    )
+
+
+def check_model(db: Db, model: str, dimensions: int) -> None:
+    """Hold the store to one model, until the transaction ends; the first one that comes names it.
+
+    Raises:
+        Conflict: the store holds vectors of another one.
+    """
+    asked = {"embedder": model, "dimensions": str(dimensions)}
+    run(
+        db,
+        "INSERT INTO threefold.meta (key, value) VALUES ('embedder', %(embedder)s), ('dimensions', %(dimensions)s) "
+        "ON CONFLICT (key) DO NOTHING",
+        asked,
+    )
+    stored = dict(
+        fetch(db, "SELECT key, value FROM threefold.meta WHERE key IN ('dimensions', 'embedder') ORDER BY key FOR SHARE")
+    )
+    if stored != asked:
+        raise Conflict(
+            f"the store holds vectors of {stored['embedder']!r} ({stored['dimensions']} dimensions), not of {model!r} "
+            f"({dimensions}); run `threefold reembed` to change the model"
+        )
+
+
+def embedding_failed(db: Db, rows: Sequence[PendingRow], why: str, retry_at: datetime) -> None:
+    """Note why, and when to try again."""
+    places = list(_still_waiting(db, rows).values())
+    run(
+        db,
+        """UPDATE threefold.waiting AS w SET attempts = attempts + 1, error = %s, due = %s
+           FROM unnest(%s::uuid[], %s::integer[]) AS u (owner, row) WHERE w.owner = u.owner AND w.row = u.row""",
+        (kept(why[:500]), to_micros(retry_at), [owner for owner, _ in places], [row for _, row in places]),
+    )
+
+
+def reset_vectors(db: Db) -> int:
+    """Drop every vector and queue every row."""
+    run(db, "DELETE FROM threefold.meta WHERE key IN ('embedder', 'dimensions')")
+    # No writer may add a row that is then neither embedded nor queued.
+    run(db, "SELECT 1 FROM threefold.owners ORDER BY owner FOR UPDATE")
+    run(db, "DELETE FROM threefold.vectors")
+    run(db, "DELETE FROM threefold.waiting")
+    return touched(change(db, "INSERT INTO threefold.waiting (owner, row) SELECT owner, number FROM threefold.rows"))
+
+
+def state(db: Db, now: datetime, check: bool) -> StoreState:
+    """Counts, the embedder, the queue, and what is wrong."""
+    counts = {table: int(fetch(db, f"SELECT count(*) FROM threefold.{table}")[0][0]) for table in _COUNTED}
+    meta = dict(fetch(db, "SELECT key, value FROM threefold.meta"))
+    ((pending, failed),) = fetch(db, "SELECT count(*), count(error) FROM threefold.waiting")
+    last = one(db, "SELECT error FROM threefold.waiting WHERE error IS NOT NULL ORDER BY due DESC LIMIT 1")
+    return StoreState(
+        counts=counts,
+        embedder=meta.get("embedder"),
+        dimensions=int(meta["dimensions"]) if "dimensions" in meta else None,
+        pending=pending,
+        failed=failed,
+        last_failure=None if last is None else given(last[0]),
+        problems=tuple(_problems(db, now, counts, meta) + (_inconsistent(db) if check else [])),
+    )
+
+
+def _problems(db: Db, now: datetime, counts: dict[str, int], meta: dict[str, str]) -> list[str]:
+    found = []
+    if meta.get("analyzer") != ANALYZER:
+        found.append(
+            f"the index was made by analyzer {meta.get('analyzer')}, not {ANALYZER}: run `threefold doctor --repair`"
+        )
+    ((indexed,),) = fetch(db, "SELECT count(*) FROM threefold.words")
+    if indexed != counts["rows"]:
+        found.append(f"{counts['rows']} rows but {indexed} in the full-text index: run `threefold doctor --repair`")
+    ((overdue,),) = fetch(db, "SELECT count(*) FROM threefold.turns WHERE expires <= %s", (to_micros(now),))
+    if overdue:
+        found.append(f"{overdue} turns are past their time to live and wait for the next sweep")
+    ((doomed,),) = fetch(db, "SELECT count(*) FROM threefold.doomed")
+    if doomed:
+        found.append(f"{doomed} blobs of removed turns wait for deletion")
+    ((exempt,),) = fetch(db, "SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user")
+    if exempt:
+        found.append("the database role is not bound by row-level security: log in as an ordinary one")
+    return found
+
+
+def _inconsistent(db: Db) -> list[str]:
+    """What does not fit together, asked of the database itself."""
+    questions = {
+        "turns without their conversation": """threefold.turns AS t WHERE NOT EXISTS (
+            SELECT 1 FROM threefold.conversations AS c WHERE c.owner = t.owner AND c.number = t.conversation)""",
+        "rows without their turn": """threefold.rows AS r WHERE NOT EXISTS (
+            SELECT 1 FROM threefold.turns AS t WHERE t.owner = r.owner AND t.number = r.turn)""",
+        "index entries without their row": """threefold.words AS w WHERE NOT EXISTS (
+            SELECT 1 FROM threefold.rows AS r WHERE r.owner = w.owner AND r.number = w.row)""",
+        "vectors without their row": """threefold.vectors AS v WHERE NOT EXISTS (
+            SELECT 1 FROM threefold.rows AS r WHERE r.owner = v.owner AND r.number = v.row)""",
+        "rows neither embedded nor waiting": """threefold.rows AS r WHERE NOT EXISTS (
+            SELECT 1 FROM threefold.vectors AS v WHERE v.owner = r.owner AND v.row = r.number) AND NOT EXISTS (
+            SELECT 1 FROM threefold.waiting AS w WHERE w.owner = r.owner AND w.row = r.number)""",
+        "conversations that miscount their turns": """threefold.conversations AS c WHERE c.turns <> (
+            SELECT count(*) FROM threefold.turns AS t WHERE t.owner = c.owner AND t.conversation = c.number)""",
+        "owners that miscount their rows": """threefold.owners AS o WHERE (o.rows, o.words) <> (
+            SELECT count(*), coalesce(sum(w.length), 0) FROM threefold.words AS w WHERE w.owner = o.owner)""",
+    }
+    found = []
+    for what, source in questions.items():
+        ((count,),) = fetch(db, f"SELECT count(*) FROM {source}")
+        if count:
+            found.append(f"{count} {what}: run `threefold doctor --repair`, or restore a backup")
+    return found
