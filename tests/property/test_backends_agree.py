@@ -1,4 +1,4 @@
-"""SQLite against the memory back end, which states the behaviour most plainly: any series of calls, same answers."""
+"""The durable back ends against the memory back end, which states the behaviour most plainly: any series of calls, same answers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from conftest import FAST_FOLDER
+from conftest import FAST_FOLDER, Address
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -35,10 +35,13 @@ ttls = st.sampled_from([None, None, timedelta(hours=1), timedelta(days=3)])
 
 
 class BackendsAgree(RuleBasedStateMachine):
+    backend: str
+
     @initialize()
     def open(self) -> None:
         self.folder = TemporaryDirectory(dir=FAST_FOLDER)
-        self.name = str(Path(self.folder.name) / "store")
+        self.address = Address(self.backend, Path(self.folder.name))
+        self.name = self.address.name
         self.plain = Desk(*open_backend(":memory:"))
         self.tested = Desk(*open_backend(self.name, durable=False))
         self.last: tuple[Turn, Scope, Any] | None = None
@@ -46,6 +49,7 @@ class BackendsAgree(RuleBasedStateMachine):
     def teardown(self) -> None:
         if hasattr(self, "folder"):
             self.tested.close()
+            self.address.give_back()
             self.folder.cleanup()
 
     def both(self, call: Callable[[Desk], Any]) -> Any:
@@ -191,5 +195,12 @@ class BackendsAgree(RuleBasedStateMachine):
         self.both(counted)
 
 
-TestBackendsAgree = BackendsAgree.TestCase
-TestBackendsAgree.settings = settings(max_examples=max(15, settings().max_examples // 3))
+def against_memory(name: str) -> type:
+    """The test case of one back end."""
+    case: type = type("Agree", (BackendsAgree,), {"backend": name}).TestCase
+    case.settings = settings(max_examples=max(15, settings().max_examples // 3))
+    return case
+
+
+TestSqliteAgrees = against_memory("sqlite")
+TestPostgresAgrees = against_memory("postgres")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from conftest import BACKENDS, FAST_FOLDER, store_name
+from conftest import BACKENDS, FAST_FOLDER, Address
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -109,13 +111,21 @@ def without_ordinal(seen: dict[str, Any]) -> dict[str, Any]:
     return seen | {"turn": (turn.record.rows, turn.record.log, turn.feedback), "catalog": entries}
 
 
-def with_desk(backend: str, places: list[Place]) -> None:
+@contextmanager
+def fresh_desk(backend: str) -> Iterator[Desk]:
     with TemporaryDirectory(dir=FAST_FOLDER) as folder:
-        desk = Desk(*open_backend(store_name(backend, Path(folder)), durable=False))
+        address = Address(backend, Path(folder))
+        desk = Desk(*open_backend(address.name, durable=False))
         try:
-            check(desk, places)
+            yield desk
         finally:
             desk.close()
+            address.give_back()
+
+
+def with_desk(backend: str, places: list[Place]) -> None:
+    with fresh_desk(backend) as desk:
+        check(desk, places)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -144,8 +154,7 @@ def test_the_same_ids_in_every_part_never_meet(backend: str, three: list[str]) -
 @fewer
 @given(ids(), ids(), ids(), ids())
 def test_filters_mean_exactly_what_they_say(backend: str, role: str, conversation: str, agent: str, app: str) -> None:
-    with TemporaryDirectory(dir=FAST_FOLDER) as folder:
-        desk = Desk(*open_backend(store_name(backend, Path(folder)), durable=False))
+    with fresh_desk(backend) as desk:
         desk.say("plain", "1", "word", Scope("alice", app="x", agent="y"))
         desk.say(conversation, "2", "word", Scope("alice", app=app, agent=agent))
         ours = {(conversation, "2")} | ({("plain", "1")} if conversation == "plain" else set())
@@ -155,4 +164,3 @@ def test_filters_mean_exactly_what_they_say(backend: str, role: str, conversatio
         narrowed = {(conversation, "2")} | ({("plain", "1")} if app == "x" else set())
         assert desk.turns("word", scope=Scope("alice", app=app)) == narrowed
         assert desk.turns(role, scope=Scope("alice", "elsewhere")) == set()
-        desk.close()

@@ -15,9 +15,7 @@ K = TypeVar("K")
 K1, B, BESIDE = 1.2, 0.75, 2
 
 
-def bm25(
-    query: Sequence[str], documents: Mapping[K, Sequence[str]], k1: float = K1, b: float = B
-) -> dict[K, float]:
+def bm25(query: Sequence[str], documents: Mapping[K, Sequence[str]], k1: float = K1, b: float = B) -> dict[K, float]:
     """Scores of the documents that have any term of the query.
 
     Okapi BM25 with Lucene's rarity, log(1 + (N − n + ½) / (n + ½)), which is never negative; k1 = 1.2, b = 0.75. A

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 from threefold.backends.packing import pack, pack_log, tombstone
 from threefold.backends.postgres.connection import Db, fetch, run
+from threefold.backends.postgres.indexing import index_row
 from threefold.backends.postgres.inserting import Inserts
 from threefold.backends.postgres.keys import kept, owner_key
-from threefold.backends.postgres.indexing import index_row
 from threefold.backends.postgres.owners import Owner, lock_owner, send_lock
 from threefold.backends.postgres.removal import remove_turns, settle_conversations
 from threefold.errors import Forbidden, NotFound, Unavailable
@@ -90,8 +90,8 @@ def _begin(db: Db, commit: Commit) -> _Work:
     if not found and owner.last_number:  # made by another transaction since we looked
         return _begin(db, commit)
     work = _Work(db, owner, Inserts(key))
-    work.conversations = {name: _Conversation(*rest) for name, *rest in conversations}
-    for conversation, turn, number, state, digest, head, ended in turns:
+    work.conversations = {name: _Conversation(*rest) for name, *rest in conversations.fetchall()}
+    for conversation, turn, number, state, digest, head, ended in turns.fetchall():
         work.turns[conversation, turn] = (number, Recorded(state, digest.hex(), head, from_micros(ended)))
     return work
 

@@ -8,7 +8,7 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, LiteralString, TypeAlias, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar
 from uuid import UUID
 
 import psycopg
@@ -42,24 +42,19 @@ def without_secrets(url: str) -> str:
     return re.sub(r"(://[^/@:]*):[^@]*@", r"\1@", url).partition("?")[0]
 
 
-def sql(text: str) -> LiteralString:
-    """Vouch that a statement is put together from constants of this program; values are always bound."""
-    return cast(LiteralString, text)
-
-
 def fetch(db: Db, statement: str, values: Params = ()) -> list[tuple[Any, ...]]:
     """All rows of a statement."""
-    return db.execute(sql(statement), values).fetchall()
+    return db.execute(statement, values).fetchall()
 
 
 def one(db: Db, statement: str, values: Params = ()) -> tuple[Any, ...] | None:
     """The first row of a statement, or None."""
-    return db.execute(sql(statement), values).fetchone()
+    return db.execute(statement, values).fetchone()
 
 
 def run(db: Db, statement: str, values: Params = ()) -> psycopg.Cursor[tuple[Any, ...]]:
     """Send a statement; in a pipeline its result is waited for only when it is asked for."""
-    return db.execute(sql(statement), values)
+    return db.execute(statement, values)
 
 
 def change(db: Db, statement: str, values: Params = ()) -> psycopg.Cursor[tuple[Any, ...]]:
@@ -73,6 +68,18 @@ def change(db: Db, statement: str, values: Params = ()) -> psycopg.Cursor[tuple[
 def touched(cursor: psycopg.Cursor[tuple[Any, ...]]) -> int:
     """How many rows a `change` met."""
     return int(cursor.fetchall()[0][0])
+
+
+@contextmanager
+def planned_anew(db: Db) -> Iterator[None]:
+    """Statements inside are planned for the values at hand.
+
+    Elsewhere a plan is made once for each connection, since planning costs more than what most statements do. But
+    whether an index pays may depend on the owner: one has ten rows, another a million.
+    """
+    run(db, "SELECT set_config('plan_cache_mode', 'force_custom_plan', true)")
+    yield
+    run(db, "SELECT set_config('plan_cache_mode', 'force_generic_plan', true)")
 
 
 class _Lost(Unavailable):
@@ -96,7 +103,12 @@ class Database:
             open=False,
             timeout=RETRY_SECONDS,
             reconnect_timeout=RETRY_SECONDS,
-            kwargs={"autocommit": True, "context": _adapters, "connect_timeout": CONNECT_SECONDS},
+            kwargs={
+                "autocommit": True,
+                "context": _adapters,
+                "connect_timeout": CONNECT_SECONDS,
+                "prepare_threshold": 0,
+            },
             name="threefold",
         )
         self._closed = False
@@ -150,12 +162,15 @@ class Database:
                 db.isolation_level, db.read_only = level, read_only
             with db.pipeline(), db.transaction():
                 self._speak_for(db, owner, read_only)
-                result = job(db)
-            return result
+                return job(db)
 
     def _speak_for(self, db: Db, owner: UUID | None, read_only: bool) -> None:
         """Tell row-level security who asks; in this transaction only, so that a pooler may stand between."""
-        settings = ["set_config('threefold.owner', %s, true)", "set_config('threefold.operator', %s, true)"]
+        settings = [
+            "set_config('threefold.owner', %s, true)",
+            "set_config('threefold.operator', %s, true)",
+            "set_config('plan_cache_mode', 'force_generic_plan', true)",
+        ]
         if not read_only:
             settings.append(f"set_config('lock_timeout', '{LOCK_TIMEOUT}', true)")
         if not read_only and not self._durable:

@@ -54,5 +54,8 @@ def join_and_condition(row: str, narrowing: str) -> tuple[str, str]:
     if narrowing:
         join = f"JOIN threefold.rows AS r ON r.owner = %(owner)s AND r.number = {row}"
         return join, f"AND {narrowing} AND {_LIVE}"
-    return "", f"""AND ({_ANY_OVER} IS NOT TRUE OR EXISTS (
-        SELECT 1 FROM threefold.rows AS r WHERE r.owner = %(owner)s AND r.number = {row} AND {_LIVE}))"""
+    return (
+        "",
+        f"""AND ({_ANY_OVER} IS NOT TRUE OR EXISTS (
+        SELECT 1 FROM threefold.rows AS r WHERE r.owner = %(owner)s AND r.number = {row} AND {_LIVE}))""",
+    )

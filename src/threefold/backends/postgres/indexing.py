@@ -28,12 +28,14 @@ def forget_words(db: Db, owner: UUID, keys: Sequence[int]) -> int:
     """Take words out of the vocabulary that no row of the owner has any more."""
     if not keys:
         return 0
-    return touched(change(
-        db,
-        """DELETE FROM threefold.vocabulary AS v WHERE v.owner = %s AND v.key = ANY(%s::bigint[])
+    return touched(
+        change(
+            db,
+            """DELETE FROM threefold.vocabulary AS v WHERE v.owner = %s AND v.key = ANY(%s::bigint[])
            AND NOT EXISTS (SELECT 1 FROM threefold.words AS w WHERE w.owner = v.owner AND w.terms @> ARRAY[v.key])""",
-        (owner, list(keys)),
-    ))
+            (owner, list(keys)),
+        )
+    )
 
 
 def reindex(db: Db, owner: UUID) -> int:
@@ -61,7 +63,8 @@ def reindex(db: Db, owner: UUID) -> int:
     run(
         db,
         """UPDATE threefold.owners AS o SET rows = s.rows, words = s.words
-           FROM (SELECT count(*) AS rows, coalesce(sum(length), 0) AS words FROM threefold.words WHERE owner = %(owner)s) AS s
+           FROM (SELECT count(*) AS rows, coalesce(sum(length), 0) AS words FROM threefold.words
+                 WHERE owner = %(owner)s) AS s
            WHERE o.owner = %(owner)s""",
         {"owner": owner},
     )

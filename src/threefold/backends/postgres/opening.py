@@ -45,7 +45,5 @@ def split_partitions(url: str) -> tuple[str, int]:
         return url, DEFAULT_PARTITIONS
     chosen = found["chosen"]
     if not (chosen.isascii() and chosen.isdigit() and int(chosen) <= MAX_PARTITIONS):
-        raise InvalidInput(
-            f"partitions={chosen} in the store's URL must be a whole number from 0 to {MAX_PARTITIONS}"
-        )
+        raise InvalidInput(f"partitions={chosen} in the store's URL must be a whole number from 0 to {MAX_PARTITIONS}")
     return url[: found.start()] + (found["mark"] if found["more"] else "") + url[found.end() :], int(chosen)

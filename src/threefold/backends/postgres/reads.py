@@ -143,14 +143,14 @@ def turn(db: Db, scope: Scope, conversation: str, name: str, now: datetime) -> S
         raise Forbidden(f"turn {name!r} of conversation {conversation!r} belongs to another app")
     if expires is not None and expires <= to_micros(now):
         return "expired"
-    own_rows = tuple(_row(name, *rest) for rest in row_list)
+    own_rows = tuple(_row(name, *rest) for rest in row_list.fetchall())
     record = TurnRecord(
         conversation=conversation,
         turn=name,
         state=state,
         log=unpack_log(log, {row.seq: row.text for row in own_rows}),
         rows=own_rows,
-        files=tuple(FileEntry(given(path), hash_, size, given(mime)) for path, hash_, size, mime in files),
+        files=tuple(FileEntry(given(path), hash_, size, given(mime)) for path, hash_, size, mime in files.fetchall()),
         replay={} if replay is None else unpack(replay),
         digest=digest.hex(),
         head=given(submitted),
@@ -159,7 +159,9 @@ def turn(db: Db, scope: Scope, conversation: str, name: str, now: datetime) -> S
         agent=agent,
         expires=None if expires is None else from_micros(expires),
     )
-    feedback = tuple(Feedback(reaction, from_micros(at), given(text), origin) for reaction, at, text, origin in reactions)
+    feedback = tuple(
+        Feedback(reaction, from_micros(at), given(text), origin) for reaction, at, text, origin in reactions.fetchall()
+    )
     return StoredTurn(record, ordinal, feedback)
 
 
@@ -186,7 +188,8 @@ def catalog(db: Db, scope: Scope, query: CatalogQuery) -> tuple[CatalogEntry, ..
             LEFT JOIN LATERAL (
                 SELECT left(r.text, {2 * ABOUT_SIZE}) AS text FROM threefold.rows AS r
                 WHERE r.owner = %(owner)s AND r.turn = t.number AND r.role IN ('summary', 'user', 'assistant')
-                ORDER BY CASE r.role WHEN 'summary' THEN 0 WHEN 'user' THEN 1 ELSE 2 END, r.seq LIMIT 1) AS about ON true
+                ORDER BY CASE r.role WHEN 'summary' THEN 0 WHEN 'user' THEN 1 ELSE 2 END, r.seq LIMIT 1
+            ) AS about ON true
             CROSS JOIN LATERAL (
                 SELECT coalesce(min(r.position), 0) AS first FROM threefold.rows AS r
                 WHERE r.owner = %(owner)s AND r.turn = t.number) AS place
@@ -225,9 +228,7 @@ def _window(scope: Scope, query: CatalogQuery, conditions: list[str], mine: dict
         mine["after_started"] = to_micros(started)
 
 
-def _numbered(
-    db: Db, scope: Scope, query: CatalogQuery, found: Sequence[tuple[Any, ...]]
-) -> tuple[CatalogEntry, ...]:
+def _numbered(db: Db, scope: Scope, query: CatalogQuery, found: Sequence[tuple[Any, ...]]) -> tuple[CatalogEntry, ...]:
     """Entries with their ordinals: counted for the first of each conversation, and from there on in steps of one."""
     step = -1 if query.newest_first else 1
     counted: dict[int, tuple[int, str]] = {}  # conversation → start and name of the turn to count up to
@@ -272,10 +273,12 @@ def _ordinals(
     found = fetch(
         db,
         f"""SELECT p.conversation, p.started, p.name, counted.n
-            FROM unnest(%(parents)s::integer[], %(starts)s::bigint[], %(names)s::text[]) AS p (conversation, started, name)
+            FROM unnest(%(parents)s::integer[], %(starts)s::bigint[], %(names)s::text[])
+                AS p (conversation, started, name)
             CROSS JOIN LATERAL (
                 SELECT count(*) AS n FROM threefold.turns AS t WHERE t.owner = %(owner)s
-                AND t.conversation = p.conversation AND (t.started, t.name) <= (p.started, p.name) AND {_LIVE}) AS counted""",
+                AND t.conversation = p.conversation AND (t.started, t.name) <= (p.started, p.name) AND {_LIVE}
+            ) AS counted""",
         {
             "owner": owner,
             "now": to_micros(now),

@@ -135,7 +135,9 @@ _STORES = {"words": "full text", "waiting": "queue"}
 
 def _purge_conversations(db: Db, owner: Owner, scope: Scope, target: Target) -> Counter[str]:
     condition, value = (
-        ("c.name = %(value)s", target.conversation) if target.conversation is not None else ("c.app = %(value)s", scope.app)
+        ("c.name = %(value)s", target.conversation)
+        if target.conversation is not None
+        else ("c.app = %(value)s", scope.app)
     )
     found = fetch(
         db,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from threefold.backends.migrations import Migration, Schema, load, pending
-from threefold.backends.postgres.connection import Database, Db, fetch, one, run, sql
+from threefold.backends.postgres.connection import Database, Db, fetch, one, run
 from threefold.errors import Conflict
 from threefold.text.terms import ANALYZER
 
@@ -70,7 +70,7 @@ def _apply(db: Db, migration: Migration, partitions: int) -> None:
     run(db, "SELECT set_config('threefold.partitions', %s, true)", (str(partitions),))
     run(db, "SELECT set_config('threefold.operator', 'on', true)")
     text = migration.sql if partitions else migration.sql.replace(_PARTITIONED, "")
-    db.execute(sql(text), prepare=False)
+    db.execute(text, prepare=False)
     run(
         db,
         "INSERT INTO threefold.migrations (number, name, digest) VALUES (%s, %s, %s)",

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 Hits = list[tuple[int, float]]
 
+
 @dataclass
 class _Found:
     """Rows by their number in the order in which they came, and the lists over them."""
@@ -38,7 +39,7 @@ class _Found:
     def take(self, name: ListName, cursor: Cursor[tuple[Any, ...]] | None) -> None:
         """Read a list's answer."""
         hits: Hits = []
-        for number, score, conversation, turn, seq, role, at, position, words in cursor or ():
+        for number, score, conversation, turn, seq, role, at, position, words in cursor.fetchall() if cursor else ():
             hits.append((number, score))
             if number not in self.rows:
                 key = RowKey(conversation, turn, seq)
@@ -66,9 +67,9 @@ def candidates(db: Db, query: Query) -> Candidates:
         found.take("lexical", words)
     corrected: dict[str, tuple[tuple[str, float], ...]] = {}
     if known is not None and vocabulary is not None:
-        stored = {key for (key,) in known}
+        stored = {key for (key,) in known.fetchall()}
         unknown = [t for t in query.terms if not t.endswith(WILDCARD) and term_key(owner, t) not in stored]
-        terms = [term for (term,) in vocabulary]
+        terms = [term for (term,) in vocabulary.fetchall()]
         corrected = {word: corrections(word, terms) for word in unknown}
         found.take("trigram", _variants(db, owner, query, corrected, narrowing, values))
     warnings: tuple[str, ...] = ()

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 from threefold.backends.postgres import commits, indexing, reads, removal, schema, search, upkeep
@@ -84,15 +85,16 @@ class PostgresStore:
         gone: Counter[str] = Counter()
         for owner in owners:
             aim = Target() if target.tenant else target
-            gone += self._database.write(
-                owner_key(owner), lambda db, owner=owner: removal.purge(db, owner, aim, self._blobs)
-            )
+            job = partial(removal.purge, scope=owner, target=aim, blobs=self._blobs)
+            gone += self._database.write(owner_key(owner), job)
         gone["blobs"] += self._delete_doomed_blobs()
         return Receipt(target.kind, gone)
 
     def _owners_of(self, tenant: str) -> list[Scope]:
         statement = "SELECT name FROM threefold.owners WHERE tenant = %s"
-        return [Scope(user, tenant) for (user,) in self._database.read(None, lambda db: fetch(db, statement, (tenant,)))]
+        return [
+            Scope(user, tenant) for (user,) in self._database.read(None, lambda db: fetch(db, statement, (tenant,)))
+        ]
 
     def _delete_doomed_blobs(self) -> int:
         gone = 0
@@ -120,14 +122,11 @@ class PostgresStore:
         """See `Upkeep.expire`. Owner by owner, each in its own transaction."""
         gone, moment = 0, to_micros(now)
         statement = "SELECT tenant, name FROM threefold.owners WHERE expires <= %s ORDER BY expires LIMIT %s"
-        while gone < limit and (
-            due := self._database.read(None, lambda db: fetch(db, statement, (moment, _SWEPT)))
-        ):
+        while gone < limit and (due := self._database.read(None, lambda db: fetch(db, statement, (moment, _SWEPT)))):
             for tenant, user in due:
                 scope = Scope(user, tenant)
-                gone += self._database.write(
-                    owner_key(scope), lambda db, scope=scope, left=limit - gone: _expire(db, scope, moment, left)
-                )
+                job = partial(_expire, scope=scope, now=moment, limit=limit - gone)
+                gone += self._database.write(owner_key(scope), job)
                 if gone >= limit:
                     break
         self._delete_doomed_blobs()
@@ -154,7 +153,7 @@ class PostgresStore:
         """See `Upkeep.reindex`. Owner by owner, each in its own transaction."""
         count = 0
         for scope in self.scopes():
-            count += self._database.write(owner_key(scope), lambda db, scope=scope: _reindex(db, scope))
+            count += self._database.write(owner_key(scope), partial(_reindex, scope=scope))
         statement = """INSERT INTO threefold.meta (key, value) VALUES ('analyzer', %s)
                        ON CONFLICT (key) DO UPDATE SET value = excluded.value"""
         self._database.write(None, lambda db: run(db, statement, (ANALYZER,)))

@@ -123,7 +123,9 @@ def check_model(db: Db, model: str, dimensions: int) -> None:
         asked,
     )
     stored = dict(
-        fetch(db, "SELECT key, value FROM threefold.meta WHERE key IN ('dimensions', 'embedder') ORDER BY key FOR SHARE")
+        fetch(
+            db, "SELECT key, value FROM threefold.meta WHERE key IN ('dimensions', 'embedder') ORDER BY key FOR SHARE"
+        )
     )
     if stored != asked:
         raise Conflict(

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from psycopg import Cursor
 
-from threefold.backends.postgres.connection import Db, run
+from threefold.backends.postgres.connection import Db, planned_anew, run
 from threefold.backends.postgres.filtering import NAMED, join_and_condition
 from threefold.backends.postgres.keys import term_key
 from threefold.search.bm25 import BESIDE, K1, B
@@ -37,7 +37,8 @@ def lexical(
         "keys": keys,
         "depth": depth,
     }
-    return run(db, lexical_statement(len(keys), len(prefixes), narrowing), mine)
+    with planned_anew(db):
+        return run(db, lexical_statement(len(keys), len(prefixes), narrowing), mine)
 
 
 def lexical_statement(words: int, prefixes: int, narrowing: str) -> str:

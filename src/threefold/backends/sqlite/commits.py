@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import apsw
 
+from threefold.backends.packing import pack, pack_log, tombstone
 from threefold.backends.sqlite.connection import fetch, one, scalar
 from threefold.backends.sqlite.indexing import index_row
 from threefold.backends.sqlite.keys import find_owner, make_owner
-from threefold.backends.packing import pack, pack_log, tombstone
 from threefold.backends.sqlite.removal import remove_turns, settle_conversation
 from threefold.errors import Forbidden, NotFound, Unavailable
 from threefold.model.commit import Commit, Outcome, PutFeedback, Recorded, RecordTurn, supersede

@@ -9,9 +9,9 @@ from typing import Any
 
 import apsw
 
+from threefold.backends.packing import tombstone, unpack, unpack_log
 from threefold.backends.sqlite.connection import fetch, one, scalar
 from threefold.backends.sqlite.keys import find_owner
-from threefold.backends.packing import tombstone, unpack, unpack_log
 from threefold.errors import Forbidden
 from threefold.model.record import (
     CatalogEntry,
