@@ -1,4 +1,4 @@
-"""The durable back ends against the memory back end, which states the behaviour most plainly: any series of calls, same answers."""
+"""Durable back ends against the one in memory, the plainest statement: any series of calls, the same answers."""
 
 from __future__ import annotations
 
