@@ -219,6 +219,13 @@ class Threefold:
         """Rebuild the indexes from the record; returns how many rows were indexed."""
         return self._backend.reindex()
 
+    def scrub(self) -> tuple[str, ...]:
+        """Take what removals left out of unused places of the files; says in a sentence what could not be.
+
+        On PostgreSQL every table is rewritten and locked meanwhile: choose a quiet moment.
+        """
+        return self._backend.scrub()
+
     def close(self) -> None:
         """Stop the background thread and release the files; safe to call twice."""
         self._finalizer()

@@ -155,6 +155,10 @@ class Upkeep(Protocol):
         """Rebuild every index from the rows; returns how many rows were indexed."""
         ...
 
+    def scrub(self) -> tuple[str, ...]:
+        """Rewrite or overwrite what removals left in unused places of the files; says in a sentence what is left."""
+        ...
+
     def close(self) -> None:
         """Release files and connections; safe to call twice."""
         ...

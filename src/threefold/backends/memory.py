@@ -370,6 +370,11 @@ class MemoryStore:
         with self._usable():
             return sum(len(list(owner.rows())) for owner in self._owners.values())
 
+    def scrub(self) -> tuple[str, ...]:
+        """See `Upkeep.scrub`. There are no files."""
+        with self._usable():
+            return ()
+
     def close(self) -> None:
         """See `Upkeep.close`."""
         self._closed = True

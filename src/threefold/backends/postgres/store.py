@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
-from threefold.backends.postgres import commits, indexing, reads, removal, schema, search, upkeep
+from threefold.backends.postgres import commits, indexing, reads, removal, schema, scrubbing, search, upkeep
 from threefold.backends.postgres.connection import Database, Db, fetch, run
 from threefold.backends.postgres.keys import owner_key
 from threefold.backends.postgres.owners import lock_owner
@@ -80,7 +80,7 @@ class PostgresStore:
         return self._database.read(owner_key(scope), lambda db: reads.conversations(db, scope, now, limit, after))
 
     def purge(self, scope: Scope, target: Target) -> Receipt:
-        """See `Store.purge`."""
+        """See `Store.purge`. Rewrites the owners' part of the tables, where the removed bytes still stand."""
         owners = self._owners_of(scope.tenant) if target.tenant else [scope]
         gone: Counter[str] = Counter()
         for owner in owners:
@@ -88,7 +88,8 @@ class PostgresStore:
             job = partial(removal.purge, scope=owner, target=aim, blobs=self._blobs)
             gone += self._database.write(owner_key(owner), job)
         gone["blobs"] += self._delete_doomed_blobs()
-        return Receipt(target.kind, gone)
+        touched = [owner_key(owner) for owner in owners] if any(gone.values()) else []
+        return Receipt(target.kind, gone, scrubbing.scrub_owners(self._database, touched))
 
     def _owners_of(self, tenant: str) -> list[Scope]:
         statement = "SELECT name FROM threefold.owners WHERE tenant = %s"
@@ -158,6 +159,10 @@ class PostgresStore:
                        ON CONFLICT (key) DO UPDATE SET value = excluded.value"""
         self._database.write(None, lambda db: run(db, statement, (ANALYZER,)))
         return count
+
+    def scrub(self) -> tuple[str, ...]:
+        """See `Upkeep.scrub`."""
+        return scrubbing.scrub(self._database)
 
     def close(self) -> None:
         """See `Upkeep.close`."""

@@ -90,10 +90,14 @@ class SqliteStore:
         gone = self._writer.run(lambda db: removal.purge(db, scope, target, self._blobs))
         gone["blobs"] += self._writer.run(lambda db: removal.delete_doomed_blobs(db, self._blobs))
         self._vectors.clear()
-        leftovers = () if self._scrub() else ("the write-ahead log is being read by another process",)
+        leftovers = self.scrub()
         return Receipt(target.kind, {"log emptied": int(not leftovers), **gone}, leftovers)
 
-    def _scrub(self, tries: int = _SCRUB_TRIES) -> bool:
+    def scrub(self) -> tuple[str, ...]:
+        """See `Upkeep.scrub`."""
+        return () if self._scrub(_SCRUB_TRIES) else ("the write-ahead log is being read by another process",)
+
+    def _scrub(self, tries: int) -> bool:
         """Remove what is left in index, log and file of what was removed; False where a reader kept the log busy."""
         for left in reversed(range(tries)):
             if self._writer.outside(lambda db: scrubbing.scrub(db, self.path)):
