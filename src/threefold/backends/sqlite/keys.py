@@ -6,7 +6,6 @@ condition from SQLite's planner, which has no statistics here and would go throu
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable
 
 import apsw
@@ -44,12 +43,6 @@ def term_text(owner: int, terms: Iterable[str]) -> str:
 def scope_text(owner: int, conversation: int, role: str) -> str:
     """The row's conversation and role as terms, so that a filter is part of the match."""
     return f"{owner}:c{conversation} {owner}:r{role}"
-
-
-def tombstone(conversation: str, turn: str) -> bytes:
-    """The hash under which a removed turn is remembered."""
-    text = f"{len(conversation)}:{conversation}:{turn}"
-    return hashlib.sha256(text.encode()).digest()[:16]
 
 
 def marks(count: int) -> str:
