@@ -1,6 +1,14 @@
 """Threefold: a context database for agents. `threefold.open()` is the door; the rest follows from its handle."""
 
-from threefold.app import Config, Handle, Threefold, open, restore  # noqa: A004 - `threefold.open()` reads as it is meant
+from threefold.app import (
+    Config,
+    Handle,
+    Threefold,
+    compare_stores,
+    copy_store,
+    open,  # noqa: A004 - `threefold.open()` reads as it is meant
+    restore,
+)
 from threefold.errors import (
     Conflict,
     Expired,
@@ -30,6 +38,8 @@ __all__ = [
     "Threefold",
     "ThreefoldError",
     "Unavailable",
+    "compare_stores",
+    "copy_store",
     "open",
     "restore",
 ]

@@ -21,7 +21,7 @@ from threefold.model.retention import Receipt, Target
 from threefold.model.scope import Scope, check_id
 from threefold.model.times import now as system_clock
 from threefold.model.turn import Turn
-from threefold.ports import Backend, Embedder, StoreState
+from threefold.ports import Backend, Blobs, Embedder, StoreState
 from threefold.realms.conv import Conv, Ports
 from threefold.realms.conv.recorder import Moment, TurnHandle
 from threefold.realms.conv.resolve import Resolved, resolve
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from threefold.archive import Restored
     from threefold.archive.export import Exported
     from threefold.importers import Skipped
+    from threefold.transfer import Comparison, Copied
 
 DEFAULT_TTL = timedelta(days=365)
 # Turns that an import records in one transaction.
@@ -127,6 +128,37 @@ def restore(
     return restored
 
 
+def copy_store(source: Threefold, into: Threefold, on_turn: Callable[[int], None] | None = None) -> Copied:
+    """Copy everything of every tenant and user into another store, of any kind; the source is only read.
+
+    What `into` has already is left alone, so a copy that was interrupted is resumed by making it again.
+
+    Raises:
+        InvalidInput: both are the same store. Conflict: `into` has another turn under one of the ids, or vectors of
+            another model; nothing of that user was written.
+    """
+    from threefold.transfer import Place, copy
+
+    if source.name == into.name != ":memory:":
+        raise InvalidInput(f"into: {into.name!r} is the source itself; name another store")
+    copied = copy(Place(*source._sides), Place(*into._sides), source.config.clock(), on_turn)  # noqa: SLF001
+    into._wake()  # noqa: SLF001 - a part of the app
+    return copied
+
+
+def compare_stores(
+    source: Threefold, other: Threefold, deep: bool = False, on_turn: Callable[[int], None] | None = None
+) -> Comparison:
+    """Whether `other` has all that `source` has, and gives the same hits to questions made of its texts.
+
+    `deep` reads every file too and checks its hash.
+    """
+    from threefold.transfer import Place, compare
+
+    places = Place(*source._sides), Place(*other._sides)  # noqa: SLF001 - a part of the app
+    return compare(*places, source.config.clock(), source.embedder, deep, on_turn=on_turn)
+
+
 class Threefold:
     """An open store. `user` gives the handle that everything else is done with. Use it as a context manager."""
 
@@ -148,6 +180,10 @@ class Threefold:
         # A forgotten close must not keep the thread or the files.
         self._finalizer = weakref.finalize(self, _shut, self._worker, self._backend)
         self._wake()
+
+    @property
+    def _sides(self) -> tuple[Backend, Blobs]:
+        return self._backend, self._blobs
 
     def _wake(self) -> None:
         if self._worker is not None:

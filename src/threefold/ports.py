@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from threefold.model.commit import Commit, Outcome
+from threefold.model.moving import MovedTurn, TurnKey
 from threefold.model.query import Candidates, Query
 from threefold.model.record import CatalogEntry, Conversation, RowKey, StoredRow, StoredTurn
 from threefold.model.retention import Gone, Receipt, Target
@@ -157,6 +158,36 @@ class Upkeep(Protocol):
 
     def scrub(self) -> tuple[str, ...]:
         """Rewrite or overwrite what removals left in unused places of the files; says in a sentence what is left."""
+        ...
+
+    def turn_keys(self, scope: Scope, after: int = 0, limit: int = 1000) -> tuple[TurnKey, ...]:
+        """The owner's turns that arrived after the arrival number `after`, in that order, expired ones too."""
+        ...
+
+    def moved(self, scope: Scope, keys: Sequence[TurnKey]) -> tuple[MovedTurn, ...]:
+        """The turns whole, in the order of `keys`, expired ones too; those gone or replaced meanwhile are left out."""
+        ...
+
+    def receive(self, scope: Scope, turns: Sequence[MovedTurn], model: str | None) -> int:
+        """Take in turns of another store in one transaction; returns how many are new or replaced.
+
+        They arrive in the order given, keep their positions, and are told from what is there as by `Store.commit`. A
+        turn that is there with the same digest only gets the feedback given, in place of its own, and vectors for
+        rows that wait. Rows must have their terms; rows without a vector are queued. `model` made the vectors. Files'
+        bytes are not asked for: they are put before, and what the other store lost stays lost.
+
+        Raises:
+            Conflict: another turn is recorded under one of the ids, the conversation is another app's, or the store
+                holds vectors of another model; nothing was taken in.
+        """
+        ...
+
+    def tombstones(self, scope: Scope) -> Mapping[bytes, Gone]:
+        """What is remembered of removed turns: `threefold.model.retention.tombstone` of each, and why it went."""
+        ...
+
+    def bury(self, scope: Scope, tombstones: Mapping[bytes, Gone]) -> None:
+        """Remember removals of another store; turns that are there stay."""
         ...
 
     def close(self) -> None:

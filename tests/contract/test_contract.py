@@ -33,6 +33,10 @@ class TestUpkeep(contract.UpkeepContract):
     pass
 
 
+class TestMoving(contract.MovingContract):
+    pass
+
+
 class TestIsolation(contract.IsolationContract):
     pass
 

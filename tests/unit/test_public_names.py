@@ -29,6 +29,8 @@ PUBLIC = [
     "Threefold",
     "ThreefoldError",
     "Unavailable",
+    "compare_stores",
+    "copy_store",
     "open",
     "restore",
 ]

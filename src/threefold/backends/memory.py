@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from threefold.backends import owned_moving
 from threefold.backends.owned import Kept, KeptConversation, Owned, Waiting
 from threefold.errors import Conflict, Forbidden, NotFound, Unavailable
-from threefold.model.commit import Commit, Outcome, PutFeedback, Recorded, RecordTurn, Write, supersede
+from threefold.model.commit import Commit, Outcome, PutFeedback, RecordTurn, Write, supersede
+from threefold.model.moving import MovedTurn, TurnKey
 from threefold.model.query import Candidate, Candidates, Filter, ListName, Query
 from threefold.model.record import (
     CatalogEntry,
@@ -23,7 +25,7 @@ from threefold.model.record import (
     StoredTurn,
     TurnRecord,
 )
-from threefold.model.retention import Gone, Receipt, Target
+from threefold.model.retention import Gone, Receipt, Target, tombstone
 from threefold.model.scope import Scope
 from threefold.model.titles import ABOUT_SIZE, title_of
 from threefold.ports import Blobs, CatalogQuery, PendingRow, StoreState
@@ -90,24 +92,18 @@ class MemoryStore:
         for file in write.record.files:
             if not self._blobs.has(scope, file.digest):
                 raise Unavailable(f"the bytes of {file.path!r} are not kept; record the turn again")
-        old = None if kept is None else kept.record
-        known = None if old is None else Recorded(old.state, old.digest, old.head, old.log.ended)
-        return supersede(known, write.record)
+        return supersede(None if kept is None else kept.recorded, write.record)
 
     def _record(self, owner: Owned, record: TurnRecord) -> None:
         key = (record.conversation, record.turn)
         old = owner.turns.get(key)
         if old is not None:
-            self._remove(owner, [key])
+            owner.remove([key])
         parent = owner.conversations.setdefault(record.conversation, KeptConversation(title_of(record), record.app))
-        if record.title:
-            parent.title = title_of(record)
-        owner.turns[key] = Kept(record, parent.positions + 1, [] if old is None else old.feedback)
+        owner.add(record, parent, parent.positions + 1, [] if old is None else old.feedback)
         parent.positions += len(record.rows)
-        owner.waiting.update({RowKey(*key, row.seq): Waiting() for row in record.rows})
         if old is not None:
             owner.settle()
-        owner.gone.pop(key, None)
 
     def candidates(self, query: Query) -> Candidates:
         """See `Store.candidates`."""
@@ -171,7 +167,7 @@ class MemoryStore:
             owner = self._owner(scope)
             kept = owner.turns.get((conversation, turn))
             if kept is None:
-                return owner.gone.get((conversation, turn))
+                return owner.gone.get(tombstone(conversation, turn))
             if scope.app is not None and kept.record.app != scope.app:
                 raise Forbidden(f"turn {turn!r} of conversation {conversation!r} belongs to another app")
             if not kept.live(now):
@@ -240,15 +236,15 @@ class MemoryStore:
             parent = owner.conversations.get(target.conversation or "")
             if parent is not None and scope.app not in (None, parent.app):
                 raise Forbidden(f"conversation {target.conversation!r} belongs to another app")
-            stores = self._remove(owner, aimed)
-            owner.gone.update(dict.fromkeys(aimed, "purged"))
+            stores = owner.remove(aimed)
+            owner.bury(aimed, "purged")
             owner.settle()
             stores["blobs"] = self._delete_doomed(scope, owner)
             return Receipt(target.kind, stores)
 
     def _purge_owner(self, scope: Scope) -> dict[str, int]:
         owner = self._owner(scope)
-        stores = self._remove(owner, list(owner.turns))
+        stores = owner.remove(list(owner.turns))
         stores["blobs"] = self._delete_doomed(scope, owner) + self._blobs.sweep(scope, ())
         self._owners.pop((scope.tenant, scope.user), None)
         return stores
@@ -258,19 +254,6 @@ class MemoryStore:
         doomed, owner.doomed = owner.doomed, set()
         held = {file.digest for kept in owner.turns.values() for file in kept.record.files} if doomed else set()
         return sum(self._blobs.delete(scope, digest) for digest in doomed - held)
-
-    def _remove(self, owner: Owned, keys: Iterable[tuple[str, str]]) -> dict[str, int]:
-        stores = dict.fromkeys(("turns", "rows", "files", "blobs", "vectors"), 0)
-        for key in keys:
-            kept = owner.turns.pop(key)
-            stores["turns"] += 1
-            stores["rows"] += len(kept.record.rows)
-            stores["files"] += len(kept.record.files)
-            for row in kept.record.rows:
-                owner.waiting.pop(RowKey(*key, row.seq), None)
-                stores["vectors"] += owner.vectors.pop(RowKey(*key, row.seq), None) is not None
-            owner.doomed.update(file.digest for file in kept.record.files)
-        return stores
 
     def claim(self, limit: int, now: datetime, lease_seconds: float) -> tuple[PendingRow, ...]:
         """See `Upkeep.claim`."""
@@ -297,7 +280,7 @@ class MemoryStore:
                 owner = self._owner(row.scope)
                 if owner.still_waits(row) and owner.waiting.pop(row.key, None) is not None:
                     self._model = made_by
-                    owner.vectors[row.key] = vector
+                    owner.vectors[row.key] = vector.astype("<f2").astype("<f4")  # as exact as the others keep it
                     count += 1
             return count
 
@@ -325,8 +308,8 @@ class MemoryStore:
             count = 0
             for (tenant, user), owner in self._owners.items():
                 over = [key for key, kept in owner.turns.items() if not kept.live(now)][: limit - count]
-                self._remove(owner, over)
-                owner.gone.update(dict.fromkeys(over, "expired"))
+                owner.remove(over)
+                owner.bury(over, "expired")
                 owner.settle()
                 self._delete_doomed(Scope(user, tenant), owner)
                 count += len(over)
@@ -374,6 +357,46 @@ class MemoryStore:
         """See `Upkeep.scrub`. There are no files."""
         with self._usable():
             return ()
+
+    def turn_keys(self, scope: Scope, after: int = 0, limit: int = 1000) -> tuple[TurnKey, ...]:
+        """See `Upkeep.turn_keys`."""
+        with self._usable():
+            keys = owned_moving.turn_keys(self._owner(scope))
+            return tuple([key for key in keys if key.arrival > after][:limit])
+
+    def moved(self, scope: Scope, keys: Sequence[TurnKey]) -> tuple[MovedTurn, ...]:
+        """See `Upkeep.moved`."""
+        with self._usable():
+            return owned_moving.moved(self._owner(scope), keys)
+
+    def receive(self, scope: Scope, turns: Sequence[MovedTurn], model: str | None) -> int:
+        """See `Upkeep.receive`. On a copy that is kept if all goes well."""
+        with self._usable():
+            made_by = self._model
+            for size in {int(vector.shape[0]) for turn in turns for vector in turn.vectors.values()}:
+                made_by = made_by or (str(model), size)
+                if made_by != (model, size):
+                    raise Conflict(
+                        f"the store holds vectors of {made_by}, not of {(model, size)}; run `threefold reembed`"
+                    )
+            owner = self._owner(scope).copy()
+            count = sum(owned_moving.receive(owner, turn) for turn in turns)
+            if turns:
+                self._model, self._owners[scope.tenant, scope.user] = made_by, owner
+            self._delete_doomed(scope, owner)
+            return count
+
+    def tombstones(self, scope: Scope) -> Mapping[bytes, Gone]:
+        """See `Upkeep.tombstones`."""
+        with self._usable():
+            return dict(self._owner(scope).gone)
+
+    def bury(self, scope: Scope, tombstones: Mapping[bytes, Gone]) -> None:
+        """See `Upkeep.bury`."""
+        with self._usable():
+            if tombstones:
+                owner = self._owners.setdefault((scope.tenant, scope.user), Owned())
+                owner.gone = dict(tombstones) | owner.gone
 
     def close(self) -> None:
         """See `Upkeep.close`."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from importlib.util import find_spec
 from pathlib import Path
 
+from threefold.backends.migrations import Schema
 from threefold.errors import InvalidInput, Unavailable
 from threefold.ports import Backend, Blobs
 
@@ -25,20 +27,46 @@ def open_backend(name: str, durable: bool = True) -> tuple[Backend, Blobs]:
 
         kept = MemoryBlobs()
         return MemoryStore(kept), kept
-    scheme = re.match(r"([a-z][a-z0-9+]+)://", name)
-    if scheme and scheme[1] in POSTGRES:
-        try:
-            from threefold.backends.postgres import open_postgres
-        except ImportError:
-            raise Unavailable(
-                f"store {name!r} needs a driver that is not here: pip install 'threefold[postgres]'"
-            ) from None
+    if _in_postgres(name):
+        from threefold.backends.postgres import open_postgres
+
         return open_postgres(name, None, durable)
-    if scheme:
-        raise InvalidInput(f"store {name!r}: no back end for {scheme[1]}://; give a folder, postgresql:// or :memory:")
     from threefold.backends.blobs.local import LocalBlobs
     from threefold.backends.sqlite import SqliteStore
 
     folder = Path(name).expanduser()
     blobs = LocalBlobs(folder / "blobs")
     return SqliteStore(folder, blobs, durable, FILE_NAME), blobs
+
+
+def migrate_store(name: str, dry_run: bool = False) -> Schema:
+    """Bring a store to this program's schema; with `dry_run`, only say where it stands and what it lacks.
+
+    Raises:
+        InvalidInput: a URL of an unknown kind. NotFound: there is no store. Conflict: it is too new.
+    """
+    if name == ":memory:":
+        return Schema(0)
+    if _in_postgres(name):
+        from threefold.backends.postgres import migrate_postgres
+
+        return migrate_postgres(name, dry_run)
+    from threefold.backends.sqlite.schema import migrate_file
+
+    return migrate_file(Path(name).expanduser() / FILE_NAME, dry_run)
+
+
+def _in_postgres(name: str) -> bool:
+    """Whether the store is in PostgreSQL, whose driver is here then; False for a folder.
+
+    Raises:
+        InvalidInput: a URL of an unknown kind. Unavailable: the driver is not installed.
+    """
+    scheme = re.match(r"([a-z][a-z0-9+]+)://", name)
+    if scheme is None:
+        return False
+    if scheme[1] not in POSTGRES:
+        raise InvalidInput(f"store {name!r}: no back end for {scheme[1]}://; give a folder, postgresql:// or :memory:")
+    if find_spec("psycopg") is None or find_spec("psycopg_pool") is None:
+        raise Unavailable("a store in PostgreSQL needs a driver that is not here: pip install 'threefold[postgres]'")
+    return True

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from threefold.model.commit import Recorded
 from threefold.model.record import Feedback, Row, RowKey, TurnRecord
-from threefold.model.retention import Gone
+from threefold.model.retention import Gone, tombstone
 from threefold.model.titles import title_of
 from threefold.ports import PendingRow
 
@@ -18,16 +19,22 @@ if TYPE_CHECKING:
 
 @dataclass
 class Kept:
-    """A recorded turn with the position of its first row and its feedback."""
+    """A recorded turn with the position of its first row, its feedback, and its place in the order of arrival."""
 
     record: TurnRecord
     first_position: int
     feedback: list[Feedback] = field(default_factory=list)
+    arrival: int = 0
 
     @property
     def order(self) -> tuple[datetime, str, str]:
         """By what turns are sorted: start, conversation, id."""
         return self.record.log.started, self.record.conversation, self.record.turn
+
+    @property
+    def recorded(self) -> Recorded:
+        """What decides about a second recording."""
+        return Recorded(self.record.state, self.record.digest, self.record.head, self.record.log.ended)
 
     def live(self, now: datetime) -> bool:
         """Whether its time to live is not over."""
@@ -60,8 +67,9 @@ class Owned:
     turns: dict[tuple[str, str], Kept] = field(default_factory=dict)
     vectors: dict[RowKey, np.ndarray] = field(default_factory=dict)
     waiting: dict[RowKey, Waiting] = field(default_factory=dict)
-    gone: dict[tuple[str, str], Gone] = field(default_factory=dict)
+    gone: dict[bytes, Gone] = field(default_factory=dict)
     doomed: set[str] = field(default_factory=set)
+    arrivals: int = 0
 
     def rows(self) -> Iterator[tuple[Kept, Row, RowKey]]:
         """Every content row with its turn and key."""
@@ -82,7 +90,36 @@ class Owned:
             {key: replace(waiting) for key, waiting in self.waiting.items()},
             dict(self.gone),
             set(self.doomed),
+            self.arrivals,
         )
+
+    def add(self, record: TurnRecord, parent: KeptConversation, position: int, feedback: Iterable[Feedback]) -> None:
+        """Put a turn in as the last that arrived, its first row at `position`; its rows wait for vectors."""
+        key = (record.conversation, record.turn)
+        if record.title:
+            parent.title = title_of(record)
+        self.arrivals += 1
+        self.turns[key] = Kept(record, position, list(feedback), self.arrivals)
+        self.waiting.update({RowKey(*key, row.seq): Waiting() for row in record.rows})
+        self.gone.pop(tombstone(*key), None)
+
+    def remove(self, keys: Iterable[tuple[str, str]]) -> dict[str, int]:
+        """Take turns out of everything but their conversations (see `settle`); returns what went from each store."""
+        stores = dict.fromkeys(("turns", "rows", "files", "blobs", "vectors"), 0)
+        for key in keys:
+            kept = self.turns.pop(key)
+            stores["turns"] += 1
+            stores["rows"] += len(kept.record.rows)
+            stores["files"] += len(kept.record.files)
+            for row in kept.record.rows:
+                self.waiting.pop(RowKey(*key, row.seq), None)
+                stores["vectors"] += self.vectors.pop(RowKey(*key, row.seq), None) is not None
+            self.doomed.update(file.digest for file in kept.record.files)
+        return stores
+
+    def bury(self, keys: Iterable[tuple[str, str]], why: Gone) -> None:
+        """Remember that turns were removed, and why."""
+        self.gone.update({tombstone(*key): why for key in keys})
 
     def settle(self) -> None:
         """After turns went: drop empty conversations, name the others as if only their turns had been recorded."""

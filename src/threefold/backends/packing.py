@@ -1,4 +1,4 @@
-"""TurnLogs and replay artifacts as compact bytes, and the hashes of removed turns: the same on every engine.
+"""TurnLogs and replay artifacts as compact bytes.
 
 A text that stands in a content row of the same turn is not kept a second time in the log. What is left is repetitive
 JSON, so it is deflated against a dictionary of the words that every log has.
@@ -6,7 +6,6 @@ JSON, so it is deflated against a dictionary of the words that every log has.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import zlib
 from collections.abc import Mapping, Sequence
@@ -84,9 +83,3 @@ def unpack_log(data: bytes, texts: Mapping[int, str]) -> TurnLog:
                     f"row of block {block['path']!r} of turn {value['turn_id']!r} is missing"
                 ) from None
     return log_from_json(value)
-
-
-def tombstone(conversation: str, turn: str) -> bytes:
-    """The hash under which a removed turn is remembered: 16 bytes."""
-    text = f"{len(conversation)}:{conversation}:{turn}"
-    return hashlib.sha256(text.encode()).digest()[:16]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -9,6 +10,12 @@ from typing import Any, Literal
 from threefold.errors import InvalidInput
 
 Gone = Literal["expired", "purged"]
+
+
+def tombstone(conversation: str, turn: str) -> bytes:
+    """The hash (16 bytes) under which a store remembers a removed turn."""
+    text = f"{len(conversation)}:{conversation}:{turn}"
+    return hashlib.sha256(text.encode()).digest()[:16]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,16 @@
-"""How names become keys: owners and terms by hash, and texts that PostgreSQL can keep."""
+"""How values become what PostgreSQL keeps: owners and terms by hash, texts without NUL, vectors as text."""
 
 from __future__ import annotations
 
 import hashlib
 from functools import lru_cache
-from typing import overload
+from typing import TYPE_CHECKING, overload
 from uuid import UUID
 
 from threefold.model.scope import Scope
+
+if TYPE_CHECKING:
+    import numpy as np
 
 # PostgreSQL's text cannot hold NUL. It is written as a character that no text means, and that one as itself doubled.
 _MARK = "\U0010fffe"
@@ -61,3 +64,8 @@ def _unmarked(text: str) -> list[str]:
             parts.append(c)
         marked = c == _MARK and not marked
     return parts
+
+
+def vector_text(vector: np.ndarray) -> str:
+    """A vector as pgvector reads it; nine digits say a float32 exactly."""
+    return "[" + ",".join([f"{x:.9g}" for x in vector.tolist()]) + "]"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
+from threefold.backends.migrations import Schema
 from threefold.backends.postgres.blobs import PostgresBlobs
 from threefold.backends.postgres.connection import Database
-from threefold.backends.postgres.schema import DEFAULT_PARTITIONS
+from threefold.backends.postgres.schema import DEFAULT_PARTITIONS, migrate
 from threefold.backends.postgres.store import PostgresStore
 from threefold.errors import InvalidInput
 from threefold.ports import Blobs
@@ -32,6 +33,16 @@ def open_postgres(url: str, blobs: Blobs | None = None, durable: bool = True) ->
     beside = Database(address, durable, BLOB_CONNECTIONS)
     own = PostgresBlobs(beside)
     return PostgresStore(database, own, partitions, beside), own
+
+
+def migrate_postgres(url: str, dry_run: bool = False) -> Schema:
+    """Bring the schema behind a URL up to date, or with `dry_run` only say what it lacks.
+
+    Raises:
+        InvalidInput: the URL is malformed. Unavailable: the server cannot be reached. Conflict: it is too new.
+    """
+    address, partitions = split_partitions(url)
+    return migrate(Database(address), partitions, dry_run)
 
 
 def split_partitions(url: str) -> tuple[str, int]:

@@ -50,18 +50,20 @@ def send_lock(db: Db, owner: UUID) -> Cursor[tuple[Any, ...]]:
     )
 
 
-def lock_owner(db: Db, scope: Scope, make: bool = False) -> Owner | None:
-    """Lock the owner until the transaction ends; None where it does not exist and is not to be made."""
+def lock_owner(db: Db, scope: Scope) -> Owner | None:
+    """Lock the owner until the transaction ends; None where nothing was ever recorded for it."""
     key = owner_key(scope)
-    while True:
-        found = send_lock(db, key).fetchone()
-        if found is not None:
-            return Owner(key, scope.owner, *found)
-        if not make:
-            return None
+    found = send_lock(db, key).fetchone()
+    return None if found is None else Owner(key, scope.owner, *found)
+
+
+def make_owner(db: Db, scope: Scope) -> Owner:
+    """As `lock_owner`, making the owner where it is missing; it is undone with the transaction."""
+    while (owner := lock_owner(db, scope)) is None:
         # Another transaction may make it at the same time: then this waits for it, and the lock is asked for again.
         run(
             db,
             "INSERT INTO threefold.owners (owner, tenant, name) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING",
-            (key, scope.tenant, scope.user),
+            (owner_key(scope), scope.tenant, scope.user),
         )
+    return owner

@@ -7,49 +7,28 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from threefold.backends.packing import tombstone, unpack, unpack_log
 from threefold.backends.postgres.connection import Db, fetch, run
 from threefold.backends.postgres.keys import given, owner_key
+from threefold.backends.postgres.records import ROW, make_feedback, make_record, make_row
 from threefold.errors import Forbidden
 from threefold.model.record import (
     CatalogEntry,
     Conversation,
-    Feedback,
-    FileEntry,
-    Row,
     RowKey,
     StoredRow,
     StoredTurn,
-    TurnRecord,
 )
-from threefold.model.retention import Gone
+from threefold.model.retention import Gone, tombstone
 from threefold.model.scope import Scope
 from threefold.model.times import from_micros, to_micros
 from threefold.model.titles import ABOUT_SIZE
 from threefold.ports import CatalogQuery
 
 _LIVE = "(t.expires IS NULL OR t.expires > %(now)s)"
-_ROW = "r.seq, r.role, r.event_type, r.path, r.text, r.at, r.batch, r.author"
 # The turn that a conversation's and a turn's name mean, as a condition on its number.
 _NAMED = """(SELECT t.number FROM threefold.conversations AS c JOIN threefold.turns AS t
              ON t.owner = %(owner)s AND t.conversation = c.number AND t.name = %(turn)s
              WHERE c.owner = %(owner)s AND c.name = %(conversation)s)"""
-
-
-def _row(
-    turn: str,
-    seq: int,
-    role: str,
-    event_type: str,
-    path: str,
-    text: str,
-    at: int,
-    batch: str | None,
-    author: str | None,
-) -> Row:
-    # NULL stands for the turn's own batch, an empty text for none.
-    kept_batch = f"{turn}.batch" if batch is None else given(batch) or None
-    return Row(seq, role, event_type, given(path), given(text), from_micros(at), kept_batch, given(author))
 
 
 _KEYS = """wanted AS (
@@ -76,7 +55,7 @@ def rows(db: Db, scope: Scope, keys: Sequence[RowKey], now: datetime, around: in
     found = fetch(
         db,
         f"""WITH {", ".join(parts)}
-            SELECT c.name, t.name, t.agent, r.position, {_ROW}
+            SELECT c.name, t.name, t.agent, r.position, {ROW}
             FROM {source} AS n JOIN threefold.turns AS t ON t.owner = %(owner)s AND t.number = n.number
             JOIN threefold.conversations AS c ON c.owner = %(owner)s AND c.number = t.conversation
             JOIN threefold.rows AS r ON r.owner = %(owner)s AND r.turn = t.number
@@ -92,7 +71,7 @@ def rows(db: Db, scope: Scope, keys: Sequence[RowKey], now: datetime, around: in
         },
     )
     return tuple(
-        StoredRow(RowKey(name, turn, rest[0]), _row(turn, *rest), position, agent)
+        StoredRow(RowKey(name, turn, rest[0]), make_row(turn, rest), position, agent)
         for name, turn, agent, position, *rest in found
     )
 
@@ -118,7 +97,7 @@ def turn(db: Db, scope: Scope, conversation: str, name: str, now: datetime) -> S
         mine,
     )
     row_list = run(
-        db, f"SELECT {_ROW} FROM threefold.rows AS r WHERE r.owner = %(owner)s AND r.turn = {_NAMED} ORDER BY r.seq",
+        db, f"SELECT {ROW} FROM threefold.rows AS r WHERE r.owner = %(owner)s AND r.turn = {_NAMED} ORDER BY r.seq",
         mine,
     )  # fmt: skip
     files = run(
@@ -143,26 +122,9 @@ def turn(db: Db, scope: Scope, conversation: str, name: str, now: datetime) -> S
         raise Forbidden(f"turn {name!r} of conversation {conversation!r} belongs to another app")
     if expires is not None and expires <= to_micros(now):
         return "expired"
-    own_rows = tuple(_row(name, *rest) for rest in row_list.fetchall())
-    record = TurnRecord(
-        conversation=conversation,
-        turn=name,
-        state=state,
-        log=unpack_log(log, {row.seq: row.text for row in own_rows}),
-        rows=own_rows,
-        files=tuple(FileEntry(given(path), hash_, size, given(mime)) for path, hash_, size, mime in files.fetchall()),
-        replay={} if replay is None else unpack(replay),
-        digest=digest.hex(),
-        head=given(submitted),
-        title=given(title),
-        app=app,
-        agent=agent,
-        expires=None if expires is None else from_micros(expires),
-    )
-    feedback = tuple(
-        Feedback(reaction, from_micros(at), given(text), origin) for reaction, at, text, origin in reactions.fetchall()
-    )
-    return StoredTurn(record, ordinal, feedback)
+    columns = (state, agent, app, expires, digest, submitted, log, replay)
+    record = make_record(conversation, name, given(title), columns, row_list.fetchall(), files.fetchall())
+    return StoredTurn(record, ordinal, make_feedback(reactions.fetchall()))
 
 
 def catalog(db: Db, scope: Scope, query: CatalogQuery) -> tuple[CatalogEntry, ...]:

@@ -6,13 +6,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from uuid import UUID
 
-from threefold.backends.packing import tombstone
 from threefold.backends.postgres.connection import Db, change, fetch, one, run, touched
 from threefold.backends.postgres.indexing import forget_words
 from threefold.backends.postgres.keys import given, kept
 from threefold.backends.postgres.owners import Owner, lock_owner
 from threefold.errors import Forbidden
-from threefold.model.retention import Gone, Target
+from threefold.model.retention import Gone, Target, tombstone
 from threefold.model.scope import Scope
 from threefold.model.titles import one_line
 from threefold.ports import Blobs

@@ -8,23 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 from psycopg import Cursor
 
 from threefold.backends.postgres.connection import Db, run
 from threefold.backends.postgres.filtering import NAMED, join_and_condition, narrow
-from threefold.backends.postgres.keys import owner_key, term_key
+from threefold.backends.postgres.keys import owner_key, term_key, vector_text
 from threefold.backends.postgres.words import lexical
 from threefold.model.query import Candidate, Candidates, ListName, Query
 from threefold.model.record import RowKey
 from threefold.model.times import from_micros
 from threefold.search.spelling import corrections, vocabulary_lengths
 from threefold.text.terms import WILDCARD
-
-if TYPE_CHECKING:
-    import numpy as np
 
 Hits = list[tuple[int, float]]
 
@@ -153,11 +150,6 @@ def semantic_statement(narrowing: str) -> str:
                 WHERE (key, value) IN (('embedder', %(model)s), ('dimensions', %(dimensions)s))) = 2 {condition}
             ORDER BY (v.embedding <#> %(vector)s::halfvec) + 0, v.row LIMIT %(depth)s
         ), best AS (SELECT * FROM nearest WHERE score > 0) {NAMED}"""
-
-
-def vector_text(vector: np.ndarray) -> str:
-    """A vector as pgvector reads it; nine digits say a float32 exactly."""
-    return "[" + ",".join([f"{x:.9g}" for x in vector.tolist()]) + "]"
 
 
 def _model_warning(query: Query, stored: Mapping[str, str]) -> tuple[str, ...]:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
-from threefold.backends.postgres import commits, indexing, reads, removal, schema, scrubbing, search, upkeep
+from threefold.backends.postgres import commits, indexing, moving, reads, removal, schema, scrubbing, search, upkeep
 from threefold.backends.postgres.connection import Database, Db, fetch, run
 from threefold.backends.postgres.keys import owner_key
 from threefold.backends.postgres.owners import lock_owner
 from threefold.model.commit import Commit, Outcome
+from threefold.model.moving import MovedTurn, TurnKey
 from threefold.model.query import Candidates, Query
 from threefold.model.record import CatalogEntry, Conversation, RowKey, StoredRow, StoredTurn
 from threefold.model.retention import Gone, Receipt, Target
@@ -159,6 +160,26 @@ class PostgresStore:
                        ON CONFLICT (key) DO UPDATE SET value = excluded.value"""
         self._database.write(None, lambda db: run(db, statement, (ANALYZER,)))
         return count
+
+    def turn_keys(self, scope: Scope, after: int = 0, limit: int = 1000) -> tuple[TurnKey, ...]:
+        """See `Upkeep.turn_keys`."""
+        return self._database.read(owner_key(scope), lambda db: moving.turn_keys(db, scope, after, limit))
+
+    def moved(self, scope: Scope, keys: Sequence[TurnKey]) -> tuple[MovedTurn, ...]:
+        """See `Upkeep.moved`."""
+        return self._database.read(owner_key(scope), lambda db: moving.moved(db, scope, keys))
+
+    def receive(self, scope: Scope, turns: Sequence[MovedTurn], model: str | None) -> int:
+        """See `Upkeep.receive`."""
+        return self._database.write(owner_key(scope), lambda db: moving.receive(db, scope, turns, model))
+
+    def tombstones(self, scope: Scope) -> Mapping[bytes, Gone]:
+        """See `Upkeep.tombstones`."""
+        return self._database.read(owner_key(scope), lambda db: moving.tombstones(db, scope))
+
+    def bury(self, scope: Scope, tombstones: Mapping[bytes, Gone]) -> None:
+        """See `Upkeep.bury`."""
+        self._database.write(owner_key(scope), lambda db: moving.bury(db, scope, tombstones))
 
     def scrub(self) -> tuple[str, ...]:
         """See `Upkeep.scrub`."""

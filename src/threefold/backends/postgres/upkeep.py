@@ -10,8 +10,7 @@ from uuid import UUID
 
 from threefold.backends.postgres.connection import Db, change, fetch, one, run, touched
 from threefold.backends.postgres.inserting import Inserts
-from threefold.backends.postgres.keys import given, kept, owner_key
-from threefold.backends.postgres.search import vector_text
+from threefold.backends.postgres.keys import given, kept, owner_key, vector_text
 from threefold.errors import Conflict
 from threefold.model.record import RowKey
 from threefold.model.scope import Scope

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import apsw
 
-from threefold.backends.packing import pack, pack_log, tombstone
+from threefold.backends.packing import pack, pack_log
 from threefold.backends.sqlite.connection import fetch, one, scalar
 from threefold.backends.sqlite.indexing import index_row
 from threefold.backends.sqlite.keys import find_owner, make_owner
@@ -12,12 +12,13 @@ from threefold.backends.sqlite.removal import remove_turns, settle_conversation
 from threefold.errors import Forbidden, NotFound, Unavailable
 from threefold.model.commit import Commit, Outcome, PutFeedback, Recorded, RecordTurn, supersede
 from threefold.model.record import TurnRecord
+from threefold.model.retention import tombstone
 from threefold.model.scope import Scope
 from threefold.model.times import from_micros, to_micros
 from threefold.model.titles import title_of
 from threefold.ports import Blobs
 
-_INSERT_FEEDBACK = "INSERT INTO feedback (owner, turn, origin, reaction, text, at) VALUES (?, ?, ?, ?, ?, ?)"
+INSERT_FEEDBACK = "INSERT INTO feedback (owner, turn, origin, reaction, text, at) VALUES (?, ?, ?, ?, ?, ?)"
 
 
 def apply(db: apsw.Connection, commit: Commit, blobs: Blobs) -> tuple[Outcome, ...]:
@@ -34,7 +35,7 @@ def apply(db: apsw.Connection, commit: Commit, blobs: Blobs) -> tuple[Outcome, .
 def _record(db: apsw.Connection, scope: Scope, record: TurnRecord, blobs: Blobs) -> Outcome:
     owner = make_owner(db, scope)
     conversation = _find_conversation(db, scope, owner, record.conversation)
-    stored = None if conversation is None else _recorded(db, owner, conversation, record.turn)
+    stored = None if conversation is None else recorded(db, owner, conversation, record.turn)
     outcome = supersede(None if stored is None else stored[1], record)
     if outcome == "unchanged":
         return outcome
@@ -44,16 +45,31 @@ def _record(db: apsw.Connection, scope: Scope, record: TurnRecord, blobs: Blobs)
         remove_turns(db, owner, [stored[0]])
     _secure_blobs(db, scope, record, blobs)
     if conversation is None:
-        conversation = _make_conversation(db, owner, record)
-    turn = _insert_turn(db, owner, conversation, record)
-    _insert_rows(db, owner, conversation, turn, record)
-    _touch_conversation(db, owner, conversation, record)
+        conversation = make_conversation(db, owner, record, record.app)
+    turn = insert(db, owner, conversation, record, _next_position(db, owner, conversation, len(record.rows)))
     if stored is not None:
         settle_conversation(db, owner, conversation)
-    db.executemany(_INSERT_FEEDBACK, [(owner, turn, *reaction) for reaction in reactions])
+    db.executemany(INSERT_FEEDBACK, [(owner, turn, *reaction) for reaction in reactions])
+    return outcome
+
+
+def insert(db: apsw.Connection, owner: int, conversation: int, record: TurnRecord, position: int) -> int:
+    """Put a turn into every table, its first row at `position`; returns its number."""
+    turn = _insert_turn(db, owner, conversation, record)
+    _insert_rows(db, owner, conversation, turn, record, position)
+    _touch_conversation(db, owner, conversation, record)
     buried = (owner, tombstone(record.conversation, record.turn))
     db.execute("DELETE FROM tombstones WHERE owner = ? AND hash = ?", buried)
-    return outcome
+    return turn
+
+
+def _next_position(db: apsw.Connection, owner: int, conversation: int, rows: int) -> int:
+    last = scalar(
+        db,
+        "UPDATE conversations SET positions = positions + ? WHERE owner = ? AND id = ? RETURNING positions",
+        (rows, owner, conversation),
+    )
+    return int(last) - rows + 1
 
 
 def _find_conversation(db: apsw.Connection, scope: Scope, owner: int, name: str) -> int | None:
@@ -65,7 +81,8 @@ def _find_conversation(db: apsw.Connection, scope: Scope, owner: int, name: str)
     return int(found[0])
 
 
-def _recorded(db: apsw.Connection, owner: int, conversation: int, turn: str) -> tuple[int, Recorded] | None:
+def recorded(db: apsw.Connection, owner: int, conversation: int, turn: str) -> tuple[int, Recorded] | None:
+    """Number of a turn that is there, and what is known of it."""
     found = one(
         db,
         "SELECT id, state, digest, head, ended FROM turns WHERE owner = ? AND conversation = ? AND name = ?",
@@ -90,11 +107,12 @@ def _secure_blobs(db: apsw.Connection, scope: Scope, record: TurnRecord, blobs: 
             raise Unavailable(f"the bytes of {file.path!r} were removed while the turn was recorded; record it again")
 
 
-def _make_conversation(db: apsw.Connection, owner: int, record: TurnRecord) -> int:
+def make_conversation(db: apsw.Connection, owner: int, record: TurnRecord, app: str | None) -> int:
+    """The number of a new conversation that begins with this turn."""
     started = to_micros(record.log.started)
     db.execute(
         "INSERT INTO conversations (owner, name, title, app, started, last_activity) VALUES (?, ?, ?, ?, ?, ?)",
-        (owner, record.conversation, title_of(record), record.app, started, to_micros(record.log.ended)),
+        (owner, record.conversation, title_of(record), app, started, to_micros(record.log.ended)),
     )
     return db.last_insert_rowid()
 
@@ -126,18 +144,15 @@ def _insert_turn(db: apsw.Connection, owner: int, conversation: int, record: Tur
     return db.last_insert_rowid()
 
 
-def _insert_rows(db: apsw.Connection, owner: int, conversation: int, turn: int, record: TurnRecord) -> None:
+def _insert_rows(
+    db: apsw.Connection, owner: int, conversation: int, turn: int, record: TurnRecord, position: int
+) -> None:
     db.executemany(
         "INSERT INTO files (turn, path, owner, digest, size, mime) VALUES (?, ?, ?, ?, ?, ?)",
         [(turn, f.path, owner, f.digest, f.size, f.mime) for f in record.files],
     )
     if not record.rows:
         return
-    first = scalar(
-        db,
-        "UPDATE conversations SET positions = positions + ? WHERE owner = ? AND id = ? RETURNING positions",
-        (len(record.rows), owner, conversation),
-    ) - len(record.rows)
     db.execute("UPDATE owners SET rows = rows + ? WHERE id = ?", (len(record.rows), owner))
     expires = None if record.expires is None else to_micros(record.expires)
     default_batch = f"{record.turn}.batch"
@@ -148,7 +163,7 @@ def _insert_rows(db: apsw.Connection, owner: int, conversation: int, turn: int, 
                                  expires, word_count, text)
                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
             (
-                owner, conversation, turn, row.seq, first + 1 + row.seq, row.role, row.event_type, row.path, batch,
+                owner, conversation, turn, row.seq, position + row.seq, row.role, row.event_type, row.path, batch,
                 row.author, to_micros(row.at), expires, len(row.terms), row.text,
             ),
         )  # fmt: skip
@@ -187,5 +202,5 @@ def _feedback(db: apsw.Connection, scope: Scope, write: PutFeedback) -> Outcome:
         db.execute("DELETE FROM feedback WHERE owner = ? AND turn = ? AND origin = 'user'", (owner, turn[0]))
     if given is None:
         return "replaced"
-    db.execute(_INSERT_FEEDBACK, (owner, turn[0], given.origin, given.reaction, given.text, to_micros(given.at)))
+    db.execute(INSERT_FEEDBACK, (owner, turn[0], given.origin, given.reaction, given.text, to_micros(given.at)))
     return "created"

@@ -4,50 +4,30 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 import apsw
 
-from threefold.backends.packing import tombstone, unpack, unpack_log
 from threefold.backends.sqlite.connection import fetch, one, scalar
 from threefold.backends.sqlite.keys import find_owner
+from threefold.backends.sqlite.records import ROW, make_row, read_feedback, read_record
 from threefold.errors import Forbidden
 from threefold.model.record import (
     CatalogEntry,
     Conversation,
-    Feedback,
-    FileEntry,
-    Row,
     RowKey,
     StoredRow,
     StoredTurn,
-    TurnRecord,
 )
-from threefold.model.retention import Gone
+from threefold.model.retention import Gone, tombstone
 from threefold.model.scope import Scope
 from threefold.model.times import from_micros, to_micros
 from threefold.model.titles import ABOUT_SIZE
 from threefold.ports import CatalogQuery
 
 _LIVE = "(t.expires IS NULL OR t.expires > ?)"
-_ROW = "r.seq, r.role, r.event_type, r.path, r.text, r.at, r.batch, r.author"
-
-
-def _row(
-    turn: str,
-    seq: int,
-    role: str,
-    event_type: str,
-    path: str,
-    text: str,
-    at: int,
-    batch: str | None,
-    author: str | None,
-) -> Row:
-    # NULL stands for the turn's own batch, an empty text for none.
-    kept = f"{turn}.batch" if batch is None else batch or None
-    return Row(seq, role, event_type, path, text, from_micros(at), kept, author)
 
 
 def rows(
@@ -72,14 +52,14 @@ def rows(
     values = (owner, json.dumps(sorted(turns)), to_micros(now), scope.app, scope.app)
     found_rows = fetch(
         db,
-        f"""SELECT c.name, t.name, t.agent, r.position, {_ROW}
+        f"""SELECT c.name, t.name, t.agent, r.position, {ROW}
             FROM rows AS r JOIN turns AS t ON t.id = r.turn JOIN conversations AS c ON c.id = r.conversation
             WHERE +r.owner = ? AND r.turn IN (SELECT value FROM json_each(?)) AND {_LIVE} AND (? IS NULL OR t.app = ?)
             ORDER BY c.name, r.position""",
         values,
     )
     return tuple(
-        StoredRow(RowKey(name, turn, rest[0]), _row(turn, *rest), position, agent)
+        StoredRow(RowKey(name, turn, rest[0]), make_row(turn, *rest), position, agent)
         for name, turn, agent, position, *rest in found_rows
     )
 
@@ -104,8 +84,7 @@ def turn(db: apsw.Connection, scope: Scope, conversation: str, name: str, now: d
         return None
     found = one(
         db,
-        """SELECT t.id, t.conversation, t.state, t.agent, t.app, t.expires, t.digest, t.head, t.log, t.replay,
-                  c.title, t.started
+        """SELECT t.id, t.conversation, t.app, t.expires, t.started, c.title
            FROM conversations AS c JOIN turns AS t ON t.conversation = c.id
            WHERE c.owner = ? AND c.name = ? AND t.name = ?""",
         (owner, conversation, name),
@@ -114,47 +93,13 @@ def turn(db: apsw.Connection, scope: Scope, conversation: str, name: str, now: d
         buried = (owner, tombstone(conversation, name))
         why = one(db, "SELECT why FROM tombstones WHERE owner = ? AND hash = ?", buried)
         return None if why is None else why[0]
-    number, parent, state, agent, app, expires, digest, head, log, replay, title, started = found
+    number, parent, app, expires, started, title = found
     if scope.app is not None and app != scope.app:
         raise Forbidden(f"turn {name!r} of conversation {conversation!r} belongs to another app")
     if expires is not None and expires <= to_micros(now):
         return "expired"
-    own_rows = tuple(
-        _row(name, *rest)
-        for rest in fetch(
-            db, f"SELECT {_ROW} FROM rows AS r WHERE +owner = ? AND turn = ? ORDER BY seq", (owner, number)
-        )
-    )
-    record = TurnRecord(
-        conversation=conversation,
-        turn=name,
-        state=state,
-        log=unpack_log(bytes(log), {row.seq: row.text for row in own_rows}),
-        rows=own_rows,
-        files=_files(db, owner, number),
-        replay={} if replay is None else unpack(bytes(replay)),
-        digest=bytes(digest).hex(),
-        head=head,
-        title=title,
-        app=app,
-        agent=agent,
-        expires=None if expires is None else from_micros(expires),
-    )
-    return StoredTurn(record, _ordinal(db, parent, started, name, now), _feedback(db, owner, number))
-
-
-def _files(db: apsw.Connection, owner: int, number: int) -> tuple[FileEntry, ...]:
-    found = fetch(
-        db, "SELECT path, digest, size, mime FROM files WHERE owner = ? AND turn = ? ORDER BY path", (owner, number)
-    )
-    return tuple(FileEntry(*entry) for entry in found)
-
-
-def _feedback(db: apsw.Connection, owner: int, number: int) -> tuple[Feedback, ...]:
-    found = fetch(
-        db, "SELECT reaction, at, text, origin FROM feedback WHERE owner = ? AND turn = ? ORDER BY id", (owner, number)
-    )
-    return tuple(Feedback(reaction, from_micros(at), text, origin) for reaction, at, text, origin in found)
+    record = replace(read_record(db, owner, number, conversation), title=title)
+    return StoredTurn(record, _ordinal(db, parent, started, name, now), read_feedback(db, owner, number))
 
 
 def _ordinal(db: apsw.Connection, conversation: int, started: int, name: str, now: datetime) -> int:

@@ -7,13 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import apsw
 
-from threefold.backends.packing import tombstone
 from threefold.backends.sqlite import scrubbing
 from threefold.backends.sqlite.connection import fetch, one
 from threefold.backends.sqlite.indexing import forget_words, unindex_rows
 from threefold.backends.sqlite.keys import find_owner, marks
 from threefold.errors import Forbidden
-from threefold.model.retention import Gone, Target
+from threefold.model.retention import Gone, Target, tombstone
 from threefold.model.scope import Scope
 from threefold.model.titles import one_line
 from threefold.ports import Blobs

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from threefold.backends.sqlite import commits, indexing, reads, removal, schema, scrubbing, search, upkeep
+from threefold.backends.sqlite import commits, indexing, moving, reads, removal, schema, scrubbing, search, upkeep
 from threefold.backends.sqlite.connection import Readers, fetch, one
 from threefold.backends.sqlite.vectors import VectorCache
 from threefold.backends.sqlite.writer import Writer
 from threefold.errors import Unavailable
 from threefold.model.commit import Commit, Outcome
+from threefold.model.moving import MovedTurn, TurnKey
 from threefold.model.query import Candidates, Query
 from threefold.model.record import CatalogEntry, Conversation, RowKey, StoredRow, StoredTurn
 from threefold.model.retention import Gone, Receipt, Target
@@ -158,6 +159,30 @@ class SqliteStore:
     def reindex(self) -> int:
         """See `Upkeep.reindex`."""
         return self._writer.run(indexing.reindex)
+
+    def turn_keys(self, scope: Scope, after: int = 0, limit: int = 1000) -> tuple[TurnKey, ...]:
+        """See `Upkeep.turn_keys`."""
+        with self._readers.snapshot() as db:
+            return moving.turn_keys(db, scope, after, limit)
+
+    def moved(self, scope: Scope, keys: Sequence[TurnKey]) -> tuple[MovedTurn, ...]:
+        """See `Upkeep.moved`."""
+        with self._readers.snapshot() as db:
+            return moving.moved(db, scope, keys)
+
+    def receive(self, scope: Scope, turns: Sequence[MovedTurn], model: str | None) -> int:
+        """See `Upkeep.receive`."""
+        return self._writer.run(lambda db: moving.receive(db, scope, turns, model))
+
+    def tombstones(self, scope: Scope) -> Mapping[bytes, Gone]:
+        """See `Upkeep.tombstones`."""
+        with self._readers.snapshot() as db:
+            return moving.tombstones(db, scope)
+
+    def bury(self, scope: Scope, tombstones: Mapping[bytes, Gone]) -> None:
+        """See `Upkeep.bury`."""
+        if tombstones:
+            self._writer.run(lambda db: moving.bury(db, scope, tombstones))
 
     def close(self) -> None:
         """See `Upkeep.close`. In a forked child nothing is closed: locks may be held by threads it does not have."""

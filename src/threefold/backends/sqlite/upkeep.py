@@ -67,11 +67,8 @@ def _spoken(author: str | None, text: str) -> str:
     return f"{author}: {text}" if author else text
 
 
-def put_vectors(db: apsw.Connection, model: str, done: Sequence[tuple[PendingRow, np.ndarray]]) -> int:
-    """Store vectors as float16 and take their rows from the queue; rows that are gone meanwhile are left out."""
-    if not done:
-        return 0
-    dimensions = int(done[0][1].shape[0])
+def agree_on_model(db: apsw.Connection, model: str, dimensions: int) -> None:
+    """Note by which model the vectors are, or refuse another than that of the vectors that are there."""
     stored = dict(fetch(db, "SELECT key, value FROM meta WHERE key IN ('embedder', 'dimensions')"))
     if not stored:
         db.execute("INSERT INTO meta (key, value) VALUES ('embedder', ?), ('dimensions', ?)", (model, dimensions))
@@ -80,12 +77,23 @@ def put_vectors(db: apsw.Connection, model: str, done: Sequence[tuple[PendingRow
             f"the store holds vectors of {stored['embedder']!r} ({stored['dimensions']} dimensions), not of {model!r} "
             f"({dimensions}); run `threefold reembed` to change the model"
         )
-    found = [(place, vector) for row, vector in done if (place := _number(db, row)) is not None]
+
+
+def put_vectors(db: apsw.Connection, model: str, done: Sequence[tuple[PendingRow, np.ndarray]]) -> int:
+    """Store vectors as float16 and take their rows from the queue; rows that are gone meanwhile are left out."""
+    if not done:
+        return 0
+    agree_on_model(db, model, int(done[0][1].shape[0]))
+    return store_vectors(db, [(place, v) for row, v in done if (place := _number(db, row)) is not None])
+
+
+def store_vectors(db: apsw.Connection, vectors: Sequence[tuple[tuple[int, int], np.ndarray]]) -> int:
+    """Store vectors as float16 under (owner, row) and take the rows from the queue; returns how many rows."""
     db.executemany(
         "INSERT OR REPLACE INTO vectors (owner, row, embedding) VALUES (?, ?, ?)",
-        [(*place, vector.astype("<f2").tobytes()) for place, vector in found],
+        [(*place, vector.astype("<f2").tobytes()) for place, vector in vectors],
     )
-    places = {place for place, _ in found}
+    places = {place for place, _ in vectors}
     db.executemany("DELETE FROM waiting WHERE +owner = ? AND row = ?", places)
     db.executemany("UPDATE owners SET vectors = vectors + 1 WHERE id = ?", {(owner,) for owner, _ in places})
     return len(places)

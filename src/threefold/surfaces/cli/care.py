@@ -1,4 +1,4 @@
-"""Care: forget, reembed, doctor."""
+"""Care: forget, reembed, migrate, doctor."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 import sys
 from typing import Any
 
+from threefold.backends.opening import migrate_store
 from threefold.errors import Conflict
 from threefold.surfaces.cli.checks import examine
 from threefold.surfaces.cli.context import Context
@@ -25,6 +26,9 @@ def add_commands(commands: Any) -> None:
     command = commands.add_parser("reembed", help="embed what waits; everything anew if the model changed")
     command.add_argument("--all", action="store_true", help="drop all vectors first")
     command.set_defaults(run=reembed)
+    command = commands.add_parser("migrate", help="bring the store to this program's schema")
+    command.add_argument("--dry-run", action="store_true", help="only say what would be applied")
+    command.set_defaults(run=migrate)
     command = commands.add_parser("doctor", help="look at the program and the store, explain each problem in a line")
     command.add_argument("--repair", action="store_true", help="rebuild the indexes from the record")
     command.set_defaults(run=doctor)
@@ -86,6 +90,20 @@ def reembed(context: Context, options: argparse.Namespace) -> int:
         if after.last_failure:
             print(f"last failure: {after.last_failure}")
     return 1 if after.failed else 0
+
+
+def migrate(context: Context, options: argparse.Namespace) -> int:
+    """Apply what the store lacks, or say what that is."""
+    done = migrate_store(context.store, options.dry_run)
+    names = [str(migration) for migration in done.migrations]
+    if context.json:
+        applied, pending = ([], names) if options.dry_run else (names, [])
+        context.emit({"schema": done.number, "applied": applied, "pending": pending})
+        return 0
+    for name in names:
+        print(f"{'pending' if options.dry_run else 'applied'}: {name}")
+    print(f"schema {done.number}" + ("" if names else ", up to date"))
+    return 0
 
 
 def doctor(context: Context, options: argparse.Namespace) -> int:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import threefold
+from threefold.backends.opening import migrate_store
 from threefold.errors import ThreefoldError
 from threefold.surfaces.cli.context import Context
 
@@ -72,6 +73,11 @@ def _store(context: Context) -> Iterator[Finding]:
     if not context.store_exists():
         return
     try:
+        schema = migrate_store(context.store, dry_run=True)
+        waiting = ", ".join(map(str, schema.migrations))
+        yield Finding(
+            "schema", f"{schema.number}" + (f", {waiting} to be applied: `threefold migrate`" if waiting else "")
+        )
         with context.open() as db:
             yield from _contents(db)
     except ThreefoldError as error:

@@ -18,6 +18,7 @@ from threefold.testing.contract.catalog import CatalogContract
 from threefold.testing.contract.desk import Desk, OpenStore, full_turn, make_turn
 from threefold.testing.contract.feedback import AppsContract, FeedbackContract
 from threefold.testing.contract.isolation import IsolationContract
+from threefold.testing.contract.moving import MovingContract
 from threefold.testing.contract.recording import RecordingContract
 from threefold.testing.contract.retention import RetentionContract
 from threefold.testing.contract.search import SearchContract
@@ -33,6 +34,7 @@ __all__ = [
     "Desk",
     "FeedbackContract",
     "IsolationContract",
+    "MovingContract",
     "OpenStore",
     "RecordingContract",
     "RetentionContract",

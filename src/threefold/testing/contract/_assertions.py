@@ -6,7 +6,8 @@ pytest.register_assert_rewrite(
     *(
         f"threefold.testing.contract.{name}"
         for name in (
-            "blobs", "catalog", "desk", "feedback", "isolation", "recording", "retention", "search", "suite", "upkeep",
+            "blobs", "catalog", "desk", "feedback", "isolation", "moving", "recording", "retention", "search",
+            "suite", "upkeep",
         )
     )
 )  # fmt: skip

@@ -1,0 +1,59 @@
+"""Values of the model put together from columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from threefold.backends.packing import unpack, unpack_log
+from threefold.backends.postgres.keys import given
+from threefold.model.record import Feedback, FileEntry, Row, TurnRecord
+from threefold.model.times import from_micros
+
+ROW = "r.seq, r.role, r.event_type, r.path, r.text, r.at, r.batch, r.author"
+
+
+def make_row(turn: str, columns: Sequence[Any]) -> Row:
+    """A row of the turn from the columns of `ROW`."""
+    seq, role, event_type, path, text, at, batch, author = columns
+    # NULL stands for the turn's own batch, an empty text for none.
+    own_batch = f"{turn}.batch" if batch is None else given(batch) or None
+    return Row(seq, role, event_type, given(path), given(text), from_micros(at), own_batch, given(author))
+
+
+def make_feedback(rows: Iterable[Sequence[Any]]) -> tuple[Feedback, ...]:
+    """Reactions from (reaction, at, text, origin)."""
+    return tuple(Feedback(reaction, from_micros(at), given(text), origin) for reaction, at, text, origin in rows)
+
+
+def make_files(rows: Iterable[Sequence[Any]]) -> tuple[FileEntry, ...]:
+    """Files from (path, digest, size, mime)."""
+    return tuple(FileEntry(given(path), digest, size, given(mime)) for path, digest, size, mime in rows)
+
+
+def make_record(
+    conversation: str,
+    turn: str,
+    title: str | None,
+    columns: Sequence[Any],
+    rows: Iterable[Sequence[Any]],
+    files: Iterable[Sequence[Any]],
+) -> TurnRecord:
+    """A turn from (state, agent, app, expires, digest, head, log, replay), its rows and its files."""
+    state, agent, app, expires, digest, head, log, replay = columns
+    own_rows = tuple(make_row(turn, row) for row in rows)
+    return TurnRecord(
+        conversation=conversation,
+        turn=turn,
+        state=state,
+        log=unpack_log(log, {row.seq: row.text for row in own_rows}),
+        rows=own_rows,
+        files=make_files(files),
+        replay={} if replay is None else unpack(replay),
+        digest=digest.hex(),
+        head=given(head),
+        title=title,
+        app=app,
+        agent=agent,
+        expires=None if expires is None else from_micros(expires),
+    )

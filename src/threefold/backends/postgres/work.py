@@ -1,0 +1,199 @@
+"""A transaction that records turns of one owner: what it must know, what it collects, and how it is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from threefold.backends.packing import pack, pack_log
+from threefold.backends.postgres.connection import Db, fetch, run
+from threefold.backends.postgres.indexing import index_row
+from threefold.backends.postgres.inserting import Inserts
+from threefold.backends.postgres.keys import given, kept, owner_key, vector_text
+from threefold.backends.postgres.owners import Owner, make_owner, send_lock
+from threefold.backends.postgres.removal import remove_turns, settle_conversations
+from threefold.model.commit import Recorded
+from threefold.model.record import TurnRecord
+from threefold.model.retention import tombstone
+from threefold.model.scope import Scope
+from threefold.model.times import from_micros, to_micros
+from threefold.model.titles import title_of
+
+if TYPE_CHECKING:
+    import numpy as np
+
+NO_VECTORS: Mapping[int, np.ndarray] = MappingProxyType({})
+
+
+@dataclass
+class Parent:
+    """A conversation as it will stand when the transaction is through."""
+
+    number: int
+    app: str | None
+    title: str
+    started: int
+    last_activity: int
+    turns: int
+    positions: int
+
+
+@dataclass
+class Work:
+    """The locked owner, and what is known of the conversations and turns that are named; `finish` sends the rest."""
+
+    db: Db
+    owner: Owner
+    inserts: Inserts
+    conversations: dict[str, Parent] = field(default_factory=dict)
+    turns: dict[tuple[str, str], tuple[int, Recorded]] = field(default_factory=dict)
+    touched: set[str] = field(default_factory=set)
+    replaced: set[int] = field(default_factory=set)
+    unburied: list[bytes] = field(default_factory=list)
+
+    def take_out(self, record: TurnRecord, number: int) -> list[tuple[object, ...]]:
+        """Remove an older edition of the turn; returns its reactions."""
+        self.inserts.flush(self.db)
+        reactions = fetch(
+            self.db,
+            """SELECT origin, reaction, text, at FROM threefold.feedback WHERE owner = %s AND turn = %s
+               ORDER BY number""",
+            (self.owner.key, number),
+        )
+        remove_turns(self.db, self.owner, [number])
+        parent = self.conversations[record.conversation]
+        parent.turns -= 1
+        self.replaced.add(parent.number)
+        return reactions
+
+    def put(
+        self,
+        record: TurnRecord,
+        made_by: str | None,
+        position: int | None = None,
+        vectors: Mapping[int, np.ndarray] = NO_VECTORS,
+    ) -> int:
+        """Insert a turn with its rows and files; returns its number.
+
+        `made_by` is the app that makes the conversation where it is new, `position` that of the first row (None: the
+        next). Rows that have no vector in `vectors`, by their number in the turn, wait for one.
+        """
+        started, ended = to_micros(record.log.started), to_micros(record.log.ended)
+        parent = self.conversations.get(record.conversation)
+        if parent is None:
+            parent = Parent(self.owner.number(), made_by, title_of(record), started, ended, 0, 0)
+            self.conversations[record.conversation] = parent
+        number = self._put_turn(record, parent.number)
+        first = parent.positions + 1 if position is None else position
+        self._put_rows(record, parent.number, number, first, vectors)
+        parent.positions = max(parent.positions, first + len(record.rows) - 1)
+        parent.turns += 1
+        if record.title:
+            parent.title = title_of(record)
+        parent.started, parent.last_activity = min(parent.started, started), max(parent.last_activity, ended)
+        self.touched.add(record.conversation)
+        self.unburied.append(tombstone(record.conversation, record.turn))
+        return number
+
+    def _put_turn(self, record: TurnRecord, conversation: int) -> int:
+        log, number = record.log, self.owner.number()
+        expires = None if record.expires is None else to_micros(record.expires)
+        self.owner.expect(expires)
+        self.inserts.add(
+            "turns",
+            number,
+            conversation,
+            record.turn,
+            record.state,
+            log.status,
+            to_micros(log.started),
+            to_micros(log.ended),
+            expires,
+            record.agent,
+            record.app,
+            bytes.fromhex(record.digest),
+            kept(record.head),
+            pack_log(log, record.rows),
+            pack(dict(record.replay)) if record.replay else None,
+            kept(record.title or None),
+        )
+        for seq, file in enumerate(record.files):
+            self.inserts.add("files", number, seq, kept(file.path), file.digest, file.size, kept(file.mime))
+        recorded = Recorded(record.state, record.digest, record.head, log.ended)
+        self.turns[record.conversation, record.turn] = (number, recorded)
+        return number
+
+    def _put_rows(
+        self, record: TurnRecord, conversation: int, turn: int, first: int, vectors: Mapping[int, np.ndarray]
+    ) -> None:
+        expires = None if record.expires is None else to_micros(record.expires)
+        own_batch = f"{record.turn}.batch"
+        for row in record.rows:
+            number = self.owner.number()
+            batch = None if row.batch == own_batch else row.batch or ""
+            self.inserts.add(
+                "rows", number, conversation, turn, row.seq, first + row.seq, row.role, row.event_type,
+                kept(row.path), kept(batch), kept(row.author), to_micros(row.at), expires, len(row.terms),
+                kept(row.text),
+            )  # fmt: skip
+            index_row(self.inserts, self.owner.key, number, row.terms)
+            if row.seq in vectors:
+                self.inserts.add("vectors", number, vector_text(vectors[row.seq]))
+            else:
+                self.inserts.add("waiting", number)
+            self.owner.words += len(row.terms)
+        self.owner.rows += len(record.rows)
+
+    def react(self, turn: int, origin: object, reaction: object, text: object, at: object) -> None:
+        """Insert a reaction, as it is kept."""
+        self.inserts.add("feedback", turn, self.owner.number(), origin, reaction, text, at)
+
+    def finish(self) -> None:
+        """Send what was collected, and the owner's counters; waits for nothing."""
+        for name in self.touched:
+            c = self.conversations[name]
+            self.inserts.add(
+                "conversations", c.number, name, kept(c.title), c.app, c.started, c.last_activity, c.turns, c.positions
+            )
+        self.inserts.flush(self.db)
+        if self.unburied:
+            run(
+                self.db,
+                "DELETE FROM threefold.tombstones WHERE owner = %s AND hash = ANY(%s)",
+                (self.owner.key, self.unburied),
+            )
+        if self.replaced:
+            settle_conversations(self.db, self.owner.key, sorted(self.replaced))
+        self.owner.save(self.db)
+
+
+def begin(db: Db, scope: Scope, named: Iterable[tuple[str, str]]) -> Work:
+    """Lock the owner, made where it is missing, and look up the named conversations and turns; in one trip."""
+    key, names = owner_key(scope), list(named)
+    lock = send_lock(db, key)
+    conversations = run(
+        db,
+        """SELECT name, number, app, title, started, last_activity, turns, positions FROM threefold.conversations
+           WHERE owner = %s AND name = ANY(%s)""",
+        (key, sorted({conversation for conversation, _ in names})),
+    )
+    turns = run(
+        db,
+        """SELECT c.name, t.name, t.number, t.state, t.digest, t.head, t.ended
+           FROM unnest(%s::text[], %s::text[]) AS w (conversation, turn)
+           JOIN threefold.conversations AS c ON c.owner = %s AND c.name = w.conversation
+           JOIN threefold.turns AS t ON t.owner = %s AND t.conversation = c.number AND t.name = w.turn""",
+        ([conversation for conversation, _ in names], [turn for _, turn in names], key, key),
+    )
+    found = lock.fetchone()
+    owner = Owner(key, scope.owner, *found) if found else make_owner(db, scope)
+    if not found and owner.last_number:  # made by another transaction since we looked
+        return begin(db, scope, names)
+    work = Work(db, owner, Inserts(key))
+    for name, number, app, title, *rest in conversations.fetchall():
+        work.conversations[name] = Parent(number, app, given(title), *rest)
+    for conversation, turn, number, state, digest, head, ended in turns.fetchall():
+        work.turns[conversation, turn] = (number, Recorded(state, digest.hex(), given(head), from_micros(ended)))
+    return work

@@ -1,0 +1,67 @@
+"""Moving a store: copy everything into another store, and prove that it arrived."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
+
+import threefold
+from threefold.surfaces.cli.context import Context
+from threefold.surfaces.cli.histories import bar
+
+if TYPE_CHECKING:
+    from threefold.transfer import Comparison, Copied
+
+
+def add_commands(commands: Any) -> None:
+    """Add this file's commands."""
+    command = commands.add_parser(
+        "copy",
+        help="copy everything of all users into another store, of any kind, and check it",
+        description="Copy every tenant and user from one store into another, then check that both hold the same and "
+        "give the same hits. Copying again goes on where it was interrupted.",
+    )
+    command.add_argument("source", metavar="SOURCE", help="the store that is read: a folder or a URL")
+    command.add_argument("target", metavar="TARGET", help="the store that is filled, made when new")
+    only = command.add_mutually_exclusive_group()
+    only.add_argument("--check-only", action="store_true", help="copy nothing, only check")
+    only.add_argument("--no-check", action="store_true", help="copy without the check")
+    command.add_argument("--deep", action="store_true", help="check the bytes of every file too")
+    command.set_defaults(run=copy)
+
+
+def copy(context: Context, options: argparse.Namespace) -> int:
+    """Copy, check, and say what came of it; 1 where something differs or was lost."""
+    copied, compared = None, None
+    to, make = replace(context, store=options.target), not options.check_only
+    with replace(context, store=options.source).open() as source, to.open(make=make) as target:
+        turns = source.state().counts["turns"]
+        if not options.check_only:
+            with bar(turns, "copying", "turns") as progress:
+                copied = threefold.copy_store(source, target, progress.update)
+        if not options.no_check:
+            with bar(turns, "checking", "turns") as progress:
+                compared = threefold.compare_stores(source, target, options.deep, progress.update)
+    if context.json:
+        done = {"copied": None if copied is None else asdict(copied)}
+        context.emit({**done, "checked": None if compared is None else asdict(compared)})
+    else:
+        _tell(copied, compared)
+    wrong = (compared is not None and compared.differences) or (copied is not None and copied.lost)
+    return 1 if wrong else 0
+
+
+def _tell(copied: Copied | None, compared: Comparison | None) -> None:
+    if copied is not None:
+        print(f"copied: {copied.turns} turns, {copied.blobs} files; {copied.unchanged} turns were there already")
+        if copied.removed:
+            print(f"{copied.removed} turns were removed in the target before and stay removed")
+        if copied.lost:
+            print(f"{len(copied.lost)} files are lost or damaged in the source, first {copied.lost[0]}")
+    if compared is not None:
+        verdict = "not the same" if compared.differences else "the same"
+        what = f"{compared.turns} turns, {compared.blobs} files, {compared.questions} questions"
+        print(f"checked: {what}: {verdict}")
+        for difference in compared.differences:
+            print(f"  {difference}")
