@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from threefold.backends.owned import Kept, KeptConversation, Owned, Waiting
-from threefold.errors import Conflict, Forbidden, NotFound, Unavailable
+from threefold.errors import BytesGone, Conflict, Forbidden, NotFound, Unavailable
 from threefold.model.commit import Commit, Outcome, PutFeedback, Recorded, RecordTurn, Write, supersede
 from threefold.model.query import Candidate, Candidates, Filter, ListName, Query
 from threefold.model.record import (
@@ -89,7 +89,7 @@ class MemoryStore:
             return "created" if write.feedback else "replaced"
         for file in write.record.files:
             if not self._blobs.has(scope, file.digest):
-                raise Unavailable(f"the bytes of {file.path!r} are not kept; record the turn again")
+                raise BytesGone(f"the bytes of {file.path!r} are not kept; record the turn again")
         old = None if kept is None else kept.record
         known = None if old is None else Recorded(old.state, old.digest, old.head, old.log.ended)
         return supersede(known, write.record)
@@ -343,6 +343,18 @@ class MemoryStore:
                     for file in kept.record.files
                 ]
             )
+
+    def collect(self, scope: Scope, digests: Collection[str], before: datetime) -> int:
+        """See `Upkeep.collect`."""
+        with self._usable():
+            held = {file.digest for kept in self._owner(scope).turns.values() for file in kept.record.files}
+            return self._blobs.discard(self._blobs.key(scope), set(digests) - held, before)
+
+    def collect_strays(self, found: Mapping[str, Collection[str]], before: datetime) -> int:
+        """See `Upkeep.collect_strays`."""
+        with self._usable():
+            known = {self._blobs.key(Scope(user, tenant)) for tenant, user in self._owners}
+            return sum(self._blobs.discard(key, found[key], before) for key in found.keys() - known)
 
     def scopes(self) -> Iterator[Scope]:
         """See `Upkeep.scopes`."""

@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from threefold.errors import InvalidInput
+from threefold.errors import InvalidInput, Unavailable
 from threefold.ports import Backend, Blobs
 
 # The file whose presence makes a folder a store.
 FILE_NAME = "record.db"
+# URLs at which bytes can be kept: S3, Google Cloud Storage, Azure.
+OBJECT_STORES = ("s3", "gs", "az")
 
 
-def open_backend(name: str, durable: bool = True) -> tuple[Backend, Blobs]:
-    """Open the store called `name`, making it if it is new.
+def open_backend(name: str, durable: bool = True, blobs: str | None = None) -> tuple[Backend, Blobs]:
+    """Open the store called `name`, making it if it is new; its bytes are in `blobs`, by default beside the record.
 
     Raises:
         InvalidInput: a URL of an unknown kind. Unavailable: the folder cannot be used. Conflict: it is too new.
@@ -22,14 +24,35 @@ def open_backend(name: str, durable: bool = True) -> tuple[Backend, Blobs]:
         from threefold.backends.blobs.memory import MemoryBlobs
         from threefold.backends.memory import MemoryStore
 
-        kept = MemoryBlobs()
+        kept = MemoryBlobs() if blobs is None else open_blobs(blobs)
         return MemoryStore(kept), kept
     scheme = re.match(r"([a-z][a-z0-9+]+)://", name)
     if scheme:
         raise InvalidInput(f"store {name!r}: no back end for {scheme[1]}://; give a folder or :memory:")
-    from threefold.backends.blobs.local import LocalBlobs
     from threefold.backends.sqlite import SqliteStore
 
     folder = Path(name).expanduser()
-    blobs = LocalBlobs(folder / "blobs")
-    return SqliteStore(folder, blobs, durable, FILE_NAME), blobs
+    kept = open_blobs(str(folder / "blobs") if blobs is None else blobs)
+    return SqliteStore(folder, kept, durable, FILE_NAME), kept
+
+
+def open_blobs(name: str) -> Blobs:
+    """The place of bytes called `name`: a folder, or a URL of an object store. Nothing is made or asked for yet.
+
+    Raises:
+        InvalidInput: a URL of an unknown kind, or one that names no bucket. Unavailable: the driver is not installed.
+    """
+    scheme = re.match(r"([a-z][a-z0-9+]+)://", name)
+    if scheme is None:
+        from threefold.backends.blobs.local import LocalBlobs
+
+        return LocalBlobs(Path(name).expanduser())
+    if scheme[1] not in OBJECT_STORES:
+        raise InvalidInput(
+            f"blobs {name!r}: no place for {scheme[1]}://; give a folder, or a URL that begins with s3, gs or az"
+        )
+    try:
+        from threefold.backends.blobs.objects import open_objects
+    except ImportError:
+        raise Unavailable(f"blobs {name!r} need a driver that is not here: pip install 'threefold[s3]'") from None
+    return open_objects(name)

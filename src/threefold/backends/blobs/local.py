@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import tempfile
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from threefold.errors import IntegrityError, InvalidInput, NotFound, Unavailable
+from threefold.backends.blobs.keys import blob_path, is_digest, owner_key, split_path
+from threefold.errors import IntegrityError, NotFound, Unavailable
 from threefold.model.scope import Scope
-
-_DIGEST = re.compile("[0-9a-f]{64}")
-_UNFINISHED = ".part"
 
 
 class LocalBlobs:
@@ -24,23 +21,31 @@ class LocalBlobs:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
+    @property
+    def place(self) -> str:
+        """See `Blobs.place`."""
+        return str(self._folder)
+
+    def key(self, scope: Scope) -> str:
+        """See `Blobs.key`."""
+        return owner_key(scope)
+
     def _owner(self, scope: Scope) -> Path:
-        identity = f"{len(scope.tenant)}:{scope.tenant}{scope.user}"
-        return self._folder / hashlib.sha256(identity.encode()).hexdigest()[:32]
+        return self._folder / owner_key(scope)
 
     def _file(self, scope: Scope, digest: str) -> Path:
-        if not _DIGEST.fullmatch(digest):
-            raise InvalidInput(f"digest {digest!r} must be 64 lower-case hex digits of a SHA-256")
-        return self._owner(scope) / digest[:2] / digest
+        return self._folder / blob_path(owner_key(scope), digest)
 
     def put(self, scope: Scope, data: bytes) -> str:
         """See `Blobs.put`. Synced with its folder, so that it survives what the commit that follows survives."""
         digest = hashlib.sha256(data).hexdigest()
         file = self._file(scope, digest)
         with _file_errors(file):
-            if file.exists() and file.stat().st_size == len(data):
-                return digest
-            handle, unfinished = _make_unfinished(file.parent)
+            with suppress(FileNotFoundError):
+                if file.stat().st_size == len(data):
+                    os.utime(file)
+                    return digest
+            handle, unfinished = _make_unfinished(file)
             try:
                 with os.fdopen(handle, "wb") as out:
                     out.write(data)
@@ -69,6 +74,10 @@ class LocalBlobs:
         """See `Blobs.has`."""
         return self._file(scope, digest).exists()
 
+    def link(self, scope: Scope, digest: str, seconds: int) -> str | None:  # noqa: ARG002 - a folder signs nothing
+        """See `Blobs.link`."""
+        return None
+
     def delete(self, scope: Scope, digest: str) -> bool:
         """See `Blobs.delete`. Folders that are empty now go too."""
         file = self._file(scope, digest)
@@ -95,19 +104,45 @@ class LocalBlobs:
     def digests(self, scope: Scope) -> Iterator[tuple[str, datetime]]:
         """See `Blobs.digests`."""
         for file in sorted(self._owner(scope).glob("??/*")):
-            if _DIGEST.fullmatch(file.name):
+            if is_digest(file.name):
                 with suppress(FileNotFoundError):  # deleted meanwhile
-                    yield file.name, datetime.fromtimestamp(file.stat().st_mtime, UTC)
+                    yield file.name, _written(file)
+
+    def stale(self, before: datetime) -> Iterator[tuple[str, str]]:
+        """See `Blobs.stale`."""
+        for file in self._folder.glob("*/??/*"):
+            found = split_path(file.relative_to(self._folder).as_posix())
+            with _file_errors(file), suppress(FileNotFoundError):
+                if found is not None and _written(file) < before:
+                    yield found
+
+    def discard(self, owner: str, names: Collection[str], before: datetime) -> int:
+        """See `Blobs.discard`."""
+        gone = 0
+        for file in [self._folder / blob_path(owner, name) for name in names]:
+            with _file_errors(file), suppress(FileNotFoundError):
+                if _written(file) < before:
+                    file.unlink()
+                    gone += 1
+                    _remove_empty(file.parent, file.parent.parent)
+        return gone
 
 
-def _make_unfinished(folder: Path) -> tuple[int, str]:
+def _written(file: Path) -> datetime:
+    return datetime.fromtimestamp(file.stat().st_mtime, UTC)
+
+
+def _make_unfinished(file: Path) -> tuple[int, str]:
     """Handle and name of a new file; a deletion at the same time may take the folder away, so it is tried again."""
+
+    def make() -> tuple[int, str]:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        return tempfile.mkstemp(prefix=f"{file.name}.", suffix=".part", dir=file.parent)
+
     for _ in range(99):
         with suppress(FileNotFoundError, FileExistsError):
-            folder.mkdir(parents=True, exist_ok=True)
-            return tempfile.mkstemp(suffix=_UNFINISHED, dir=folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    return tempfile.mkstemp(suffix=_UNFINISHED, dir=folder)
+            return make()
+    return make()
 
 
 def _remove_empty(*folders: Path) -> None:

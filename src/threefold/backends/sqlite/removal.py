@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import TypeVar
 
 import apsw
 
@@ -17,6 +19,7 @@ from threefold.model.scope import Scope
 from threefold.model.titles import one_line
 from threefold.ports import Blobs
 
+T = TypeVar("T")
 _CHUNK = 500
 
 
@@ -51,9 +54,9 @@ def remove_turns(db: apsw.Connection, owner: int, turns: Sequence[int], whole_ow
     return gone
 
 
-def _chunks(turns: Sequence[int]) -> Iterator[Sequence[int]]:
-    for start in range(0, len(turns), _CHUNK):
-        yield turns[start : start + _CHUNK]
+def _chunks(items: Sequence[T]) -> Iterator[Sequence[T]]:
+    for start in range(0, len(items), _CHUNK):
+        yield items[start : start + _CHUNK]
 
 
 def _doom_files(db: apsw.Connection, owner: int, turns: Sequence[int]) -> Counter[str]:
@@ -191,3 +194,28 @@ def delete_doomed_blobs(db: apsw.Connection, blobs: Blobs) -> int:
     deleted = sum(blobs.delete(Scope(user, tenant), digest) for tenant, user, digest in doomed)
     db.execute("DELETE FROM doomed")
     return deleted
+
+
+def unreferenced(db: apsw.Connection, scope: Scope, digests: Collection[str]) -> set[str]:
+    """Those of `digests` that no turn of the owner refers to, and that no purge has on its list of what to delete."""
+    loose, owner = set(digests), find_owner(db, scope)
+    for chunk in _chunks(list(digests)):
+        those = f"digest IN ({marks(len(chunk))})"
+        loose -= {d for (d,) in fetch(db, f"SELECT digest FROM files WHERE owner = ? AND {those}", (owner, *chunk))}
+        whose = (scope.tenant, scope.user, *chunk)
+        loose -= {
+            d for (d,) in fetch(db, f"SELECT digest FROM doomed WHERE tenant = ? AND user = ? AND {those}", whose)
+        }
+    return loose
+
+
+def collect(db: apsw.Connection, scope: Scope, digests: Collection[str], before: datetime, blobs: Blobs) -> int:
+    """Delete old blobs that nothing refers to; under the write lock, so no commit can want them meanwhile."""
+    return blobs.discard(blobs.key(scope), unreferenced(db, scope, digests), before)
+
+
+def collect_strays(db: apsw.Connection, found: Mapping[str, Collection[str]], before: datetime, blobs: Blobs) -> int:
+    """As `collect`, for keys that are no owner's, nor that of a purge's list."""
+    owners = fetch(db, "SELECT tenant, user FROM owners UNION SELECT tenant, user FROM doomed")
+    known = {blobs.key(Scope(user, tenant)) for tenant, user in owners}
+    return sum(blobs.discard(key, found[key], before) for key in found.keys() - known)

@@ -1,0 +1,53 @@
+"""Removing what killed writers left: blobs that were put for a turn whose commit never came.
+
+A writer puts its bytes, which makes them young, and then commits, which looks for them once more. Only what is older
+than a day by default is removed, and only while no commit can come between. So nothing in flight is lost, and where
+clocks are wrong, a commit finds its bytes gone and puts them again.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from datetime import datetime, timedelta
+from itertools import groupby, islice
+
+from threefold.errors import InvalidInput
+from threefold.ports import Blobs, Upkeep
+
+GRACE = timedelta(days=1)
+# Blobs that are removed while writers wait.
+_CHUNK = 200
+
+
+def collect_blobs(upkeep: Upkeep, blobs: Blobs, now: datetime, grace: timedelta = GRACE) -> int:
+    """Remove blobs that no turn refers to and that are older than `grace`; returns how many went.
+
+    Raises:
+        InvalidInput: `grace` is negative. Unavailable: the store or the place of blobs cannot be reached; call again.
+    """
+    before = _before(now, grace)
+    scopes = {blobs.key(scope): scope for scope in upkeep.scopes()}
+    strays, gone = defaultdict[str, list[str]](list), 0
+    for owner, found in groupby(blobs.stale(before), key=lambda blob: blob[0]):
+        names = (name for _, name in found)
+        if owner not in scopes:
+            strays[owner] += names
+            continue
+        while chunk := list(islice(names, _CHUNK)):
+            gone += upkeep.collect(scopes[owner], chunk, before)
+    for owner, left in strays.items():
+        for first in range(0, len(left), _CHUNK):
+            gone += upkeep.collect_strays({owner: left[first : first + _CHUNK]}, before)
+    return gone
+
+
+def count_unreferenced(upkeep: Upkeep, blobs: Blobs, now: datetime, grace: timedelta = GRACE) -> int:
+    """How many blobs `collect_blobs` would remove."""
+    held = {(blobs.key(scope), digest) for scope, digest in upkeep.blob_refs()}
+    return sum(blob not in held for blob in blobs.stale(_before(now, grace)))
+
+
+def _before(now: datetime, grace: timedelta) -> datetime:
+    if not isinstance(grace, timedelta) or not timedelta(0) <= grace <= timedelta(36500):
+        raise InvalidInput(f"grace {grace!r} must be a timedelta from nothing to a hundred years")
+    return now - grace
