@@ -45,15 +45,7 @@ class LocalBlobs:
                 if file.stat().st_size == len(data):
                     os.utime(file)
                     return digest
-            handle, unfinished = _make_unfinished(file)
-            try:
-                with os.fdopen(handle, "wb") as out:
-                    out.write(data)
-                    out.flush()
-                    os.fsync(out.fileno())
-                Path(unfinished).replace(file)
-            finally:
-                Path(unfinished).unlink(missing_ok=True)
+            _write(file, data)
             for folder in (file.parent, file.parent.parent, self._folder):
                 _sync_folder(folder)
         return digest
@@ -132,17 +124,23 @@ def _written(file: Path) -> datetime:
     return datetime.fromtimestamp(file.stat().st_mtime, UTC)
 
 
-def _make_unfinished(file: Path) -> tuple[int, str]:
-    """Handle and name of a new file; a deletion at the same time may take the folder away, so it is tried again."""
-
-    def make() -> tuple[int, str]:
+def _write(file: Path, data: bytes, tries: int = 100) -> None:
+    """Write a whole file under its name. What deletes at the same time may take its folder away, or its beginnings."""
+    try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        return tempfile.mkstemp(prefix=f"{file.name}.", suffix=".part", dir=file.parent)
-
-    for _ in range(99):
-        with suppress(FileNotFoundError, FileExistsError):
-            return make()
-    return make()
+        handle, unfinished = tempfile.mkstemp(prefix=f"{file.name}.", suffix=".part", dir=file.parent)
+        try:
+            with os.fdopen(handle, "wb") as out:
+                out.write(data)
+                out.flush()
+                os.fsync(out.fileno())
+            Path(unfinished).replace(file)
+        finally:
+            Path(unfinished).unlink(missing_ok=True)
+    except (FileNotFoundError, FileExistsError):
+        if tries == 1:
+            raise
+        _write(file, data, tries - 1)
 
 
 def _remove_empty(*folders: Path) -> None:

@@ -63,6 +63,10 @@ CAPABILITIES = (
     "blobs.owners",
     "blobs.delete",
     "blobs.threads",
+    "blobs.refresh",
+    "blobs.collect",
+    "blobs.in-flight",
+    "blobs.link",
 )
 
 
