@@ -86,27 +86,34 @@ class LocalBlobs:
         gone = 0
         owner = self._owner(scope)
         with _file_errors(owner):
-            for file in owner.glob("??/*"):
-                if file.name not in keep:
-                    file.unlink(missing_ok=True)
-                    gone += 1
-            _remove_empty(*owner.glob("??"), owner)
+            for folder in _inside(owner):
+                for file in _inside(folder):
+                    if file.name not in keep:
+                        file.unlink(missing_ok=True)
+                        gone += 1
+                _remove_empty(folder)
+            _remove_empty(owner)
         return gone
 
     def digests(self, scope: Scope) -> Iterator[tuple[str, datetime]]:
         """See `Blobs.digests`."""
-        for file in sorted(self._owner(scope).glob("??/*")):
-            if is_digest(file.name):
-                with suppress(FileNotFoundError):  # deleted meanwhile
-                    yield file.name, _written(file)
+        for name, at in self._listed(self._owner(scope)):
+            if is_digest(name):
+                yield name, at
+
+    def _listed(self, owner: Path) -> Iterator[tuple[str, datetime]]:
+        """Name and time of writing of an owner's blobs, unfinished ones too; what is not ours is passed over."""
+        with _file_errors(owner):
+            for file in (file for folder in _inside(owner) for file in _inside(folder)):
+                if split_path(file.relative_to(self._folder).as_posix()):
+                    with suppress(FileNotFoundError):  # deleted meanwhile
+                        yield file.name, _written(file)
 
     def stale(self, before: datetime) -> Iterator[tuple[str, str]]:
         """See `Blobs.stale`."""
-        for file in self._folder.glob("*/??/*"):
-            found = split_path(file.relative_to(self._folder).as_posix())
-            with _file_errors(file), suppress(FileNotFoundError):
-                if found is not None and _written(file) < before:
-                    yield found
+        with _file_errors(self._folder):
+            owners = _inside(self._folder)
+        return ((owner.name, name) for owner in owners for name, at in self._listed(owner) if at < before)
 
     def discard(self, owner: str, names: Collection[str], before: datetime) -> int:
         """See `Blobs.discard`."""
@@ -118,6 +125,14 @@ class LocalBlobs:
                     gone += 1
                     _remove_empty(file.parent, file.parent.parent)
         return gone
+
+
+def _inside(folder: Path) -> list[Path]:
+    """What is in a folder, in order; nothing where it was deleted meanwhile, or is none."""
+    try:
+        return sorted(folder.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
 
 
 def _written(file: Path) -> datetime:

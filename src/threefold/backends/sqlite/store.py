@@ -88,11 +88,12 @@ class SqliteStore:
     def purge(self, scope: Scope, target: Target) -> Receipt:
         """See `Store.purge`. Also empties the write-ahead log, where the removed words may still stand."""
         gone = self._writer.run(lambda db: removal.purge(db, scope, target, self._blobs))
-        leftovers: list[str] = []
+        deleted, leftovers = 0, list[str]()
         try:
-            gone["blobs"] += self._writer.run(lambda db: removal.delete_doomed_blobs(db, self._blobs))
+            deleted = self._writer.run(lambda db: removal.delete_doomed_blobs(db, self._blobs))
         except Unavailable as error:
             leftovers.append(f"bytes of files, which the next sweep removes: {error}")
+        gone["blobs"] += deleted
         self._vectors.clear()
         emptied = self._scrub()
         if not emptied:
@@ -154,7 +155,7 @@ class SqliteStore:
 
     def collect_strays(self, found: Mapping[str, Collection[str]], before: datetime) -> int:
         """See `Upkeep.collect_strays`."""
-        return self._writer.run(lambda db: removal.collect_strays(db, found, before, self._blobs)) if found else 0
+        return self._writer.run(lambda db: removal.collect_strays(db, found, before, self._blobs))
 
     def scopes(self) -> Iterator[Scope]:
         """See `Upkeep.scopes`."""

@@ -170,6 +170,8 @@ class UpkeepContract(Contract):
             desk.backend.reindex,
             desk.backend.reset_vectors,
             lambda: list(desk.backend.scopes()),
+            lambda: desk.backend.collect(ALICE, (), NOW),
+            lambda: desk.backend.collect_strays({}, NOW),
         )
         for use in uses:
             with refused(Unavailable):
