@@ -22,7 +22,7 @@ from threefold.model.times import now
 
 HOUR = timedelta(hours=1)
 posix = pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
-WRITERS, TURNS = 3, 60
+WRITERS, TURNS = 3, 80
 
 KILLED = """
 import os, signal, sys, threefold
