@@ -310,7 +310,7 @@ class Handle:
     def link(self, ref: str, conversation: str | None = None, expires: timedelta = timedelta(hours=1)) -> str:
         """A URL at which anyone who has it can fetch the exact bytes of a file until `expires` is over.
 
-        `expires` is 1 second to 7 days. Forgetting the file ends the URL too.
+        `expires` is 1 second to 7 days. Forgetting the last turn with these bytes ends it too.
 
         Raises:
             as `resolve`; InvalidInput: `expires` is out of bounds, the reference names no file, or the bytes are kept

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import datetime, timedelta
+from typing import ClassVar
 from urllib.parse import urlsplit
 
 import obstore
@@ -32,8 +33,6 @@ _RETRIES = {
     "retry_timeout": timedelta(seconds=10),
     "backoff": {"init_backoff": timedelta(milliseconds=100), "max_backoff": timedelta(seconds=1), "base": 2},
 }
-# The driver's threads do not live on in a forked child, where it would wait for them forever.
-_PROCESS = os.getpid()
 
 
 def open_objects(url: str) -> ObjectBlobs:
@@ -49,7 +48,7 @@ def open_objects(url: str) -> ObjectBlobs:
             "such as AWS_ACCESS_KEY_ID"
         )
     plain = any("ENDPOINT" in name and value.startswith("http://") for name, value in os.environ.items())
-    client = {"allow_http": plain, "connect_timeout": timedelta(seconds=3), "timeout": timedelta(seconds=60)}
+    client = {"allow_http": plain, "connect_timeout": timedelta(seconds=3), "timeout": timedelta(seconds=30)}
     try:
         store = from_url(url, client_options=client, retry_config=_RETRIES)  # type: ignore[call-overload]
     except (BaseError, ValueError) as error:
@@ -59,6 +58,9 @@ def open_objects(url: str) -> ObjectBlobs:
 
 class ObjectBlobs:
     """`Blobs` as objects of any store that obstore knows; `place` is how errors and `doctor` name it."""
+
+    # The driver's threads do not live on in a forked child, where it would wait for them forever.
+    _used_in: ClassVar[int | None] = None
 
     def __init__(self, store: ObjectStore, place: str) -> None:
         self._store, self.place = store, place
@@ -161,8 +163,9 @@ class ObjectBlobs:
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        if os.getpid() != _PROCESS:
-            raise Unavailable(f"blobs at {self.place} were opened before a fork; start processes by spawning them")
+        ObjectBlobs._used_in = ObjectBlobs._used_in or os.getpid()
+        if ObjectBlobs._used_in != os.getpid():
+            raise Unavailable(f"blobs at {self.place} cannot be used after a fork; start processes by spawning them")
         try:
             yield
         except (PermissionDeniedError, UnauthenticatedError) as error:
