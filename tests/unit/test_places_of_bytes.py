@@ -23,6 +23,7 @@ from threefold.backends.opening import open_blobs
 from threefold.errors import Forbidden, IntegrityError, InvalidInput, NotFound, Unavailable
 from threefold.jobs import worker
 from threefold.jobs.collect import collect_blobs
+from threefold.model.scope import Scope
 from threefold.model.times import now
 from threefold.ports import Blobs
 from threefold.testing.contract.desk import ALICE
@@ -119,7 +120,10 @@ def test_a_collection_of_many_goes_in_parts() -> None:
     store = MemoryRecord(blobs)
     for i in range(450):
         blobs.put(ALICE, f"{i}".encode())
-    assert collect_blobs(store, blobs, now() + HOUR, timedelta(0)) == 450
+        blobs.put(Scope(f"user{i}"), b"same")
+    assert collect_blobs(store, blobs, now() + HOUR, timedelta(0), stopping=lambda: True) == 0
+    assert collect_blobs(store, blobs, now() + HOUR, timedelta(0)) == 900
+    assert list(blobs.stale(now() + HOUR)) == []
 
 
 @pytest.mark.parametrize("grace", [timedelta(seconds=-1), 3, timedelta(days=99999)])
@@ -131,7 +135,8 @@ def test_a_grace_that_is_none_is_refused(grace: timedelta) -> None:
 @pytest.mark.parametrize(
     ("name", "says"),
     [
-        ("ftp://host/x", "ftp"), ("s3://", "s3://bucket"), ("s3://key:secret@bucket", "environment"),
+        ("ftp://host/x", "ftp"), ("S3://host/x", "S3"), ("s3://", "s3://bucket"),
+        ("s3://key:secret@bucket", "environment"),
         ("s3://bucket?x=1", "prefix"), ("az://bucket", "ccount"), ("", "blobs"),
     ],
 )  # fmt: skip
@@ -192,7 +197,7 @@ def test_blobs_can_be_in_another_folder(tmp_path: Path, monkeypatch: pytest.Monk
 class Linking(MemoryBlobs):
     """Memory with links, to see what is asked of a place that has them."""
 
-    def link(self, scope: threefold.model.scope.Scope, digest: str, seconds: int) -> str:
+    def link(self, scope: Scope, digest: str, seconds: int) -> str:
         return f"https://example.test/{self.key(scope)}/{digest}?{seconds}"
 
 
@@ -244,7 +249,7 @@ def test_a_place_without_links_says_what_to_do_instead(
 
 def test_a_process_that_runs_on_collects_once_a_day(monkeypatch: pytest.MonkeyPatch) -> None:
     counts: list[int] = []
-    monkeypatch.setattr(worker, "collect_blobs", lambda *given: counts.append(collect_blobs(*given)))
+    monkeypatch.setattr(worker, "collect_blobs", lambda *given, **more: counts.append(collect_blobs(*given, **more)))
     blobs = MemoryBlobs()
     blobs.put(ALICE, b"loose")
     thread = worker.Worker(MemoryRecord(blobs), blobs, None, lambda: now() + 30 * HOUR)

@@ -42,7 +42,7 @@ def open_blobs(name: str) -> Blobs:
     Raises:
         InvalidInput: a URL of an unknown kind, or one that names no bucket. Unavailable: the driver is not installed.
     """
-    scheme = re.match(r"([a-z][a-z0-9+]+)://", name)
+    scheme = re.match(r"(\w[\w+]+)://", name)
     if scheme is None:
         from threefold.backends.blobs.local import LocalBlobs
 

@@ -7,9 +7,9 @@ clocks are wrong, a commit finds its bytes gone and puts them again.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections.abc import Callable
 from datetime import datetime, timedelta
-from itertools import groupby, islice
+from itertools import groupby, islice, takewhile
 
 from threefold.errors import InvalidInput
 from threefold.ports import Blobs, Upkeep
@@ -19,26 +19,35 @@ GRACE = timedelta(days=1)
 _CHUNK = 200
 
 
-def collect_blobs(upkeep: Upkeep, blobs: Blobs, now: datetime, grace: timedelta = GRACE) -> int:
+def collect_blobs(
+    upkeep: Upkeep,
+    blobs: Blobs,
+    now: datetime,
+    grace: timedelta = GRACE,
+    stopping: Callable[[], bool] = lambda: False,
+) -> int:
     """Remove blobs that no turn refers to and that are older than `grace`; returns how many went.
+
+    Ends early where `stopping` says so; the next call finds the rest.
 
     Raises:
         InvalidInput: `grace` is negative. Unavailable: the store or the place of blobs cannot be reached; call again.
     """
     before = _before(now, grace)
     scopes = {blobs.key(scope): scope for scope in upkeep.scopes()}
-    strays, gone = defaultdict[str, list[str]](list), 0
-    for owner, found in groupby(blobs.stale(before), key=lambda blob: blob[0]):
+    strays, gone = dict[str, list[str]](), 0
+    old = takewhile(lambda _: not stopping(), blobs.stale(before))
+    for owner, found in groupby(old, key=lambda blob: blob[0]):
         names = (name for _, name in found)
-        if owner not in scopes:
-            strays[owner] += names
-            continue
         while chunk := list(islice(names, _CHUNK)):
-            gone += upkeep.collect(scopes[owner], chunk, before)
-    for owner, left in strays.items():
-        for first in range(0, len(left), _CHUNK):
-            gone += upkeep.collect_strays({owner: left[first : first + _CHUNK]}, before)
-    return gone
+            if owner in scopes:
+                gone += upkeep.collect(scopes[owner], chunk, before)
+                continue
+            strays[owner] = chunk
+            if len(chunk) == _CHUNK or len(strays) == _CHUNK:
+                gone += upkeep.collect_strays(strays, before)
+                strays = {}
+    return gone + (upkeep.collect_strays(strays, before) if strays else 0)
 
 
 def count_unreferenced(upkeep: Upkeep, blobs: Blobs, now: datetime, grace: timedelta = GRACE) -> int:

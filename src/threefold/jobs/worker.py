@@ -80,7 +80,7 @@ class Worker:
                 pass
         if time.monotonic() >= self._collect_at and not self._stopping.is_set():
             self._collect_at = time.monotonic() + COLLECT_SECONDS
-            collect_blobs(self._upkeep, self._blobs, self._clock())
+            collect_blobs(self._upkeep, self._blobs, self._clock(), stopping=self._stopping.is_set)
 
     def _embed(self) -> None:
         while self._embedder is not None and not self._stopping.is_set():

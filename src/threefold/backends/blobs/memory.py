@@ -65,7 +65,7 @@ class MemoryBlobs:
 
     def stale(self, before: datetime) -> Iterator[tuple[str, str]]:
         """See `Blobs.stale`."""
-        return iter([name for name, (_, at) in list(self._kept.items()) if at < before])
+        return iter(sorted(name for name, (_, at) in list(self._kept.items()) if at < before))
 
     def discard(self, owner: str, names: Collection[str], before: datetime) -> int:
         """See `Blobs.discard`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TypeVar
 
 import apsw
@@ -21,6 +21,8 @@ from threefold.ports import Blobs
 
 T = TypeVar("T")
 _CHUNK = 500
+# Later than anything was written.
+_WHENEVER = datetime.max.replace(tzinfo=UTC)
 
 
 def remove_turns(db: apsw.Connection, owner: int, turns: Sequence[int], whole_owner: bool = False) -> Counter[str]:
@@ -190,8 +192,10 @@ def expire(db: apsw.Connection, now: int, limit: int) -> int:
 
 def delete_doomed_blobs(db: apsw.Connection, blobs: Blobs) -> int:
     """Delete the files of blobs that nothing refers to; under the write lock, so no commit can want them meanwhile."""
-    doomed = fetch(db, "SELECT tenant, user, digest FROM doomed")
-    deleted = sum(blobs.delete(Scope(user, tenant), digest) for tenant, user, digest in doomed)
+    doomed: dict[Scope, list[str]] = {}
+    for tenant, user, digest in fetch(db, "SELECT tenant, user, digest FROM doomed"):
+        doomed.setdefault(Scope(user, tenant), []).append(digest)
+    deleted = sum(blobs.discard(blobs.key(scope), digests, _WHENEVER) for scope, digests in doomed.items())
     db.execute("DELETE FROM doomed")
     return deleted
 

@@ -45,7 +45,7 @@ class CollectingContract(Contract):
     @pytest.mark.capability("blobs.collect")
     def test_old_bytes_are_listed_over_all_owners_one_after_the_other(self, desk: Desk) -> None:
         """Under keys that differ by owner, not by app or agent."""
-        put = [(desk.blobs.key(scope), desk.blobs.put(scope, data)) for scope in (ALICE, BOB) for data in (b"1", b"2")]
+        put = [(desk.blobs.key(scope), desk.blobs.put(scope, data)) for data in (b"1", b"2") for scope in (ALICE, BOB)]
         found = list(desk.blobs.stale(now() + HOUR))
         assert sorted(found) == sorted(put)
         assert found[0][0] == found[1][0] != found[2][0] == found[3][0]
