@@ -19,6 +19,8 @@ from threefold.ports import Backend, Blobs
 from threefold.testing.contract.suite import CAPABILITIES, NOT_APPLICABLE
 from threefold.testing.fakes import Clock, HashEmbedder
 
+# The servers of the tests are on this machine.
+os.environ.update(NO_PROXY="127.0.0.1", no_proxy="127.0.0.1")
 # For tests that are about answers and not about disks: a folder in memory, where the system has one.
 FAST_FOLDER = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 # Every back end that the contract runs over: one more is one more name here and in `store_name`.
@@ -151,8 +153,7 @@ def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
 @pytest.fixture
 def s3(s3_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> str:
     """A URL for blobs that no other test has; the environment says how to get there."""
-    for name, value in s3_server.environment.items():
-        monkeypatch.setenv(name, value)
+    s3_server.lead_to(monkeypatch)
     return f"s3://{BUCKET}/{uuid.uuid4().hex}/deep"
 
 

@@ -12,6 +12,7 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
+import pytest
 from obstore.exceptions import BaseError
 from obstore.store import S3Store
 
@@ -42,6 +43,12 @@ class S3Server:
             "AWS_REGION": "us-east-1",
             "AWS_ENDPOINT": f"http://127.0.0.1:{self._ports['s3.port']}",
         }
+
+    def lead_to(self, environment: pytest.MonkeyPatch) -> None:
+        """Let the usual variables lead here."""
+        environment.delenv("AWS_SESSION_TOKEN", raising=False)
+        for name, value in self.environment.items():
+            environment.setenv(name, value)
 
     def start(self) -> None:
         command = [

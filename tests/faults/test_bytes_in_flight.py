@@ -122,8 +122,7 @@ def test_no_turn_lacks_its_bytes_while_collectors_run(blobs: str, tmp_path: Path
 def own_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[S3Server]:
     server = S3Server(tmp_path / "server")
     server.start()
-    for name, value in server.environment.items():
-        monkeypatch.setenv(name, value)
+    server.lead_to(monkeypatch)
     yield server
     server.stop()
 

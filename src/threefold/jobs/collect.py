@@ -44,7 +44,7 @@ def collect_blobs(
                 gone += upkeep.collect(scopes[owner], chunk, before)
                 continue
             strays[owner] = chunk
-            if len(chunk) == _CHUNK or len(strays) == _CHUNK:
+            if sum(map(len, strays.values())) >= _CHUNK:
                 gone += upkeep.collect_strays(strays, before)
                 strays = {}
     return gone + (upkeep.collect_strays(strays, before) if strays else 0)
