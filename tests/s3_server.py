@@ -54,8 +54,8 @@ class S3Server:
         command = [
             program() or "weed", f"-logdir={self._folder}", "server", f"-dir={self._folder / 'data'}",
             "-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-master.telemetry=false", "-master.volumeSizeLimitMB=64",
-            "-volume.max=20", "-volume.preStopSeconds=0", "-filer", f"-filer.localSocket={self._folder / 'filer.sock'}",
-            "-s3", f"-s3.config={self._folder / 's3.json'}", f"-s3.localSocket={self._folder / 's3.sock'}",
+            "-volume.max=20", "-volume.preStopSeconds=0", "-filer", "-filer.localSocket=filer.sock",
+            "-s3", f"-s3.config={self._folder / 's3.json'}", "-s3.localSocket=s3.sock",
             "-s3.iam=false", "-s3.port.iceberg=0", "-s3.port.lance=0",
             *(f"-{name}={port}" for name, port in self._ports.items()),
         ]  # fmt: skip
@@ -92,6 +92,9 @@ class S3Server:
             self._process.kill()
             self._process.wait()
             self._process = None
+        for port in self._ports.values():  # what it leaves where no option of its own says otherwise
+            for left in Path("/tmp").glob(f"seaweedfs-*-{port}.sock"):
+                left.unlink(missing_ok=True)
 
 
 def free_ports(count: int) -> list[int]:

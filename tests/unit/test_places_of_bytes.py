@@ -137,7 +137,7 @@ def test_a_grace_that_is_none_is_refused(grace: timedelta) -> None:
     [
         ("ftp://host/x", "ftp"), ("S3://host/x", "S3"), ("s3://", "s3://bucket"),
         ("s3://key:secret@bucket", "environment"),
-        ("s3://bucket?x=1", "prefix"), ("az://bucket", "ccount"), ("", "blobs"),
+        ("s3://bucket?x=1", "prefix"), ("s3://[x", "s3://bucket"), ("az://bucket", "ccount"), ("", "blobs"),
     ],
 )  # fmt: skip
 def test_places_that_cannot_be_are_refused_and_secrets_not_repeated(

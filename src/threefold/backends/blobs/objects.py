@@ -14,7 +14,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import ClassVar
-from urllib.parse import urlsplit
 
 import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError, PermissionDeniedError, UnauthenticatedError
@@ -41,11 +40,10 @@ def open_objects(url: str) -> ObjectBlobs:
     Raises:
         InvalidInput: the URL names no bucket, or has credentials or a query in it.
     """
-    parts = urlsplit(url)
-    if parts.username or parts.password or parts.query or parts.fragment:
+    if re.match(r"\w+://[^/]*@|.*[?#]", url):
         raise InvalidInput(
-            f"blobs {parts.scheme}://…: give bucket and prefix only; credentials belong into the environment, "
-            "such as AWS_ACCESS_KEY_ID"
+            f"blobs {url.partition('://')[0]}://…: give bucket and prefix only; credentials belong into the "
+            "environment, such as AWS_ACCESS_KEY_ID"
         )
     plain = any("ENDPOINT" in name and value.startswith("http://") for name, value in os.environ.items())
     client = {"allow_http": plain, "connect_timeout": timedelta(seconds=3), "timeout": timedelta(seconds=30)}
