@@ -133,7 +133,7 @@ def _command_line() -> str:
 
 
 def _options(command: argparse.ArgumentParser) -> str:
-    common = {"--db", "--user", "--tenant", "--json"} if " " in command.prog else set()
+    common = {"--db", "--blobs", "--user", "--tenant", "--json"} if " " in command.prog else set()
     rows = []
     for action in command._actions:  # noqa: SLF001
         if action.help == argparse.SUPPRESS or isinstance(action, argparse._SubParsersAction):  # noqa: SLF001

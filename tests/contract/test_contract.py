@@ -43,3 +43,7 @@ class TestIsolation(contract.IsolationContract):
 
 class TestBlobs(contract.BlobsContract):
     pass
+
+
+class TestCollecting(contract.CollectingContract):
+    pass

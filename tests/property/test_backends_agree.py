@@ -15,12 +15,14 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from threefold.backends.opening import open_backend
 from threefold.errors import ThreefoldError
+from threefold.jobs.collect import collect_blobs
 from threefold.model.clean import storable
 from threefold.model.commit import RecordTurn
 from threefold.model.query import LISTS
 from threefold.model.record import RowKey, StoredTurn
 from threefold.model.retention import Receipt, Target
 from threefold.model.scope import Scope
+from threefold.model.times import now
 from threefold.model.turn import Turn
 from threefold.testing.contract import Desk
 from threefold.testing.contract.desk import NOW
@@ -105,6 +107,11 @@ class BackendsAgree(RuleBasedStateMachine):
         self.both(lambda desk: desk.backend.expire(desk.now))
         # Bytes that nothing refers to may wait for this moment.
         self.both(lambda desk: {s: sorted(d for d, _ in desk.blobs.digests(s)) for s in SCOPES[:3]})
+
+    @rule()
+    def collect(self) -> None:
+        for desk in (self.plain, self.tested):
+            collect_blobs(desk.backend, desk.blobs, now() + timedelta(hours=1), timedelta(0))
 
     @rule()
     def embed(self) -> None:

@@ -9,9 +9,11 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import pytest
 
+import threefold
 from threefold.importers import KINDS
 from threefold.surfaces.cli import histories
 
@@ -238,3 +240,45 @@ def test_a_second_option_without_its_partner_is_not_ignored(run: Run, history: P
     assert "ordinal" in run("log", "--ordinal", "2").stderr
     assert "nosuch" in run("log", "nosuch").stderr
     assert run("forget", "--all", "--turn", "1", "--yes").returncode == 2
+
+
+def attach(store: Path, blobs: str) -> str:
+    with threefold.open(store, blobs=blobs, embedder=None, background=False) as db:
+        with db.user("ann").turn("trip") as turn:
+            turn.prompt("Plan a weekend in Lisbon")
+            turn.attach(("wishes.txt", b"no museums"))
+        return db.user("ann").conv.turn(turn.ref).attachments[0].ref
+
+
+def test_files_can_be_kept_elsewhere_and_what_killed_writers_left_is_removed(run: Run, tmp_path: Path) -> None:
+    there = tmp_path / "bytes"
+    ref = attach(tmp_path / "store", str(there))
+    assert run("--blobs", str(there), "show", ref, "--raw").stdout == "no museums"
+    assert run("show", ref, "--raw").returncode == 1
+    no_link = run("--blobs", str(there), "show", ref, "--link")
+    assert no_link.returncode == 1
+    assert "use read" in no_link.stderr
+    (file,) = [path for path in there.rglob("*") if path.is_file()]
+    left = file.with_name(f"{file.name}.x.part")
+    left.write_bytes(b"no mus")
+    assert "unreferenced" not in run("doctor", "--repair", "--blobs", str(there)).stderr.replace("0 unreferenced", "")
+    os.utime(left, (0, 0))
+    said = run("doctor", "--blobs", str(there))
+    assert f"✓ files: kept in {there}" in said.stdout
+    assert "✓ files: 1 that no turn refers to" in said.stdout
+    assert "1 unreferenced files removed" in run("doctor", "--repair", "--blobs", str(there)).stderr
+    assert not left.exists()
+    assert file.exists()
+
+
+def test_a_file_in_s3_is_linked_to(run: Run, s3: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ref = attach(tmp_path / "store", s3)
+    url = run("--blobs", s3, "show", ref, "--link").stdout.strip()
+    with urlopen(url, timeout=10) as answer:
+        assert answer.read() == b"no museums"
+    assert ok(run("show", ref, "--link", "--json", "--blobs", s3))["url"].startswith(url.partition("?")[0])
+    assert f"✓ files: kept in {s3}" in run("doctor", "--blobs", s3).stdout
+    monkeypatch.setenv("AWS_ENDPOINT", "http://127.0.0.1:9")
+    dead = run("doctor", "--blobs", s3)
+    assert dead.returncode == 1
+    assert f"✗ store: blobs at {s3}" in dead.stdout

@@ -113,8 +113,8 @@ def _json(line: bytes, where: str) -> dict[str, object]:
 
 
 def _put_blob(archive: zipfile.ZipFile, blobs: Blobs, scope: Scope, file: FileEntry, where: str) -> int:
-    if blobs.has(scope, file.digest):
-        return 0
+    """Put the bytes, also where they are: what was just put is not taken for something left over."""
+    new = not blobs.has(scope, file.digest)
     try:
         data = archive.read(BLOBS + file.digest)
     except KeyError:
@@ -122,4 +122,4 @@ def _put_blob(archive: zipfile.ZipFile, blobs: Blobs, scope: Scope, file: FileEn
     if hashlib.sha256(data).hexdigest() != file.digest:
         raise IntegrityError(f"{where}: the bytes of {file.path!r} are not those that were exported")
     blobs.put(scope, data)
-    return 1
+    return int(new)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from threefold.backends import owned_moving
 from threefold.backends.owned import Kept, KeptConversation, Owned, Waiting
-from threefold.errors import Conflict, Forbidden, NotFound, Unavailable
+from threefold.errors import BytesGone, Conflict, Forbidden, NotFound, Unavailable
 from threefold.model.commit import Commit, Outcome, PutFeedback, RecordTurn, Write, supersede
 from threefold.model.moving import MovedTurn, TurnKey
 from threefold.model.query import Candidate, Candidates, Filter, ListName, Query
@@ -91,7 +91,7 @@ class MemoryStore:
             return "created" if write.feedback else "replaced"
         for file in write.record.files:
             if not self._blobs.has(scope, file.digest):
-                raise Unavailable(f"the bytes of {file.path!r} are not kept; record the turn again")
+                raise BytesGone(f"the bytes of {file.path!r} are not kept; record the turn again")
         return supersede(None if kept is None else kept.recorded, write.record)
 
     def _record(self, owner: Owned, record: TurnRecord) -> None:
@@ -326,6 +326,18 @@ class MemoryStore:
                     for file in kept.record.files
                 ]
             )
+
+    def collect(self, scope: Scope, digests: Collection[str], before: datetime) -> int:
+        """See `Upkeep.collect`."""
+        with self._usable():
+            held = {file.digest for kept in self._owner(scope).turns.values() for file in kept.record.files}
+            return self._blobs.discard(self._blobs.key(scope), set(digests) - held, before)
+
+    def collect_strays(self, found: Mapping[str, Collection[str]], before: datetime) -> int:
+        """See `Upkeep.collect_strays`."""
+        with self._usable():
+            known = {self._blobs.key(Scope(user, tenant)) for tenant, user in self._owners}
+            return sum(self._blobs.discard(key, found[key], before) for key in found.keys() - known)
 
     def scopes(self) -> Iterator[Scope]:
         """See `Upkeep.scopes`."""

@@ -13,10 +13,12 @@ from threefold.ports import Backend, Blobs
 # The file whose presence makes a folder a store.
 FILE_NAME = "record.db"
 POSTGRES = ("postgresql", "postgres")
+# URLs at which bytes can be kept: S3, Google Cloud Storage, Azure.
+OBJECT_STORES = ("s3", "gs", "az")
 
 
-def open_backend(name: str, durable: bool = True) -> tuple[Backend, Blobs]:
-    """Open the store called `name`, making it if it is new.
+def open_backend(name: str, durable: bool = True, blobs: str | None = None) -> tuple[Backend, Blobs]:
+    """Open the store called `name`, making it if it is new; its bytes are in `blobs`, by default beside the record.
 
     Raises:
         InvalidInput: a URL of an unknown kind. Unavailable: the folder cannot be used. Conflict: it is too new.
@@ -25,18 +27,39 @@ def open_backend(name: str, durable: bool = True) -> tuple[Backend, Blobs]:
         from threefold.backends.blobs.memory import MemoryBlobs
         from threefold.backends.memory import MemoryStore
 
-        kept = MemoryBlobs()
+        kept = MemoryBlobs() if blobs is None else open_blobs(blobs)
         return MemoryStore(kept), kept
     if _in_postgres(name):
         from threefold.backends.postgres import open_postgres
 
-        return open_postgres(name, None, durable)
-    from threefold.backends.blobs.local import LocalBlobs
+        return open_postgres(name, None if blobs is None else open_blobs(blobs), durable)
     from threefold.backends.sqlite import SqliteStore
 
     folder = Path(name).expanduser()
-    blobs = LocalBlobs(folder / "blobs")
-    return SqliteStore(folder, blobs, durable, FILE_NAME), blobs
+    kept = open_blobs(str(folder / "blobs") if blobs is None else blobs)
+    return SqliteStore(folder, kept, durable, FILE_NAME), kept
+
+
+def open_blobs(name: str) -> Blobs:
+    """The place of bytes called `name`: a folder, or a URL of an object store. Nothing is made or asked for yet.
+
+    Raises:
+        InvalidInput: a URL of an unknown kind, or one that names no bucket. Unavailable: the driver is not installed.
+    """
+    scheme = re.match(r"(\w[\w+]+)://", name)
+    if scheme is None:
+        from threefold.backends.blobs.local import LocalBlobs
+
+        return LocalBlobs(Path(name).expanduser())
+    if scheme[1] not in OBJECT_STORES:
+        raise InvalidInput(
+            f"blobs {name!r}: no place for {scheme[1]}://; give a folder, or a URL that begins with s3, gs or az"
+        )
+    try:
+        from threefold.backends.blobs.objects import open_objects
+    except ImportError:
+        raise Unavailable(f"blobs {name!r} need a driver that is not here: pip install 'threefold[s3]'") from None
+    return open_objects(name)
 
 
 def migrate_store(name: str, dry_run: bool = False) -> Schema:

@@ -1,4 +1,4 @@
-"""The background thread of a process: embeds what was recorded and sweeps what expired."""
+"""The background thread of a process: embeds what was recorded, sweeps what expired and what was left over."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from collections.abc import Callable
 from datetime import datetime
 
 from threefold.errors import ThreefoldError
+from threefold.jobs.collect import collect_blobs
 from threefold.jobs.embed import embed_some
-from threefold.ports import Embedder, Upkeep
+from threefold.ports import Blobs, Embedder, Upkeep
 from threefold.search.embedding import embed
 
 SWEEP_SECONDS = 600.0
+COLLECT_SECONDS = 86400.0
 IDLE_SECONDS = 5.0
 
 log = logging.getLogger("threefold")
@@ -23,13 +25,15 @@ log = logging.getLogger("threefold")
 class Worker:
     """One thread, started with the first `wake`, ended by `stop`. Several processes may each have one."""
 
-    def __init__(self, upkeep: Upkeep, embedder: Embedder | None, clock: Callable[[], datetime]) -> None:
-        self._upkeep, self._embedder, self._clock = upkeep, embedder, clock
+    def __init__(self, upkeep: Upkeep, blobs: Blobs, embedder: Embedder | None, clock: Callable[[], datetime]) -> None:
+        self._upkeep, self._blobs, self._embedder, self._clock = upkeep, blobs, embedder, clock
         self._work = threading.Event()
         self._stopping = threading.Event()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._swept = float("-inf")
+        # Going through all blobs costs: a process that lives shortly leaves it to the others.
+        self._collect_at = time.monotonic() + SWEEP_SECONDS
         self._pid = os.getpid()
 
     def wake(self) -> None:
@@ -74,6 +78,9 @@ class Worker:
             self._swept = time.monotonic()
             while not self._stopping.is_set() and self._upkeep.expire(self._clock()):
                 pass
+        if time.monotonic() >= self._collect_at and not self._stopping.is_set():
+            self._collect_at = time.monotonic() + COLLECT_SECONDS
+            collect_blobs(self._upkeep, self._blobs, self._clock(), stopping=self._stopping.is_set)
 
     def _embed(self) -> None:
         while self._embedder is not None and not self._stopping.is_set():

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import tempfile
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from threefold.errors import IntegrityError, InvalidInput, NotFound, Unavailable
+from threefold.backends.blobs.keys import blob_path, is_digest, owner_key, split_path
+from threefold.errors import IntegrityError, NotFound, Unavailable
 from threefold.model.scope import Scope
-
-_DIGEST = re.compile("[0-9a-f]{64}")
-_UNFINISHED = ".part"
 
 
 class LocalBlobs:
@@ -24,31 +21,31 @@ class LocalBlobs:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
+    @property
+    def place(self) -> str:
+        """See `Blobs.place`."""
+        return str(self._folder)
+
+    def key(self, scope: Scope) -> str:
+        """See `Blobs.key`."""
+        return owner_key(scope)
+
     def _owner(self, scope: Scope) -> Path:
-        identity = f"{len(scope.tenant)}:{scope.tenant}{scope.user}"
-        return self._folder / hashlib.sha256(identity.encode()).hexdigest()[:32]
+        return self._folder / owner_key(scope)
 
     def _file(self, scope: Scope, digest: str) -> Path:
-        if not _DIGEST.fullmatch(digest):
-            raise InvalidInput(f"digest {digest!r} must be 64 lower-case hex digits of a SHA-256")
-        return self._owner(scope) / digest[:2] / digest
+        return self._folder / blob_path(owner_key(scope), digest)
 
     def put(self, scope: Scope, data: bytes) -> str:
         """See `Blobs.put`. Synced with its folder, so that it survives what the commit that follows survives."""
         digest = hashlib.sha256(data).hexdigest()
         file = self._file(scope, digest)
         with _file_errors(file):
-            if file.exists() and file.stat().st_size == len(data):
-                return digest
-            handle, unfinished = _make_unfinished(file.parent)
-            try:
-                with os.fdopen(handle, "wb") as out:
-                    out.write(data)
-                    out.flush()
-                    os.fsync(out.fileno())
-                Path(unfinished).replace(file)
-            finally:
-                Path(unfinished).unlink(missing_ok=True)
+            with suppress(FileNotFoundError):
+                if file.stat().st_size == len(data):
+                    os.utime(file)
+                    return digest
+            _write(file, data)
             for folder in (file.parent, file.parent.parent, self._folder):
                 _sync_folder(folder)
         return digest
@@ -69,6 +66,10 @@ class LocalBlobs:
         """See `Blobs.has`."""
         return self._file(scope, digest).exists()
 
+    def link(self, scope: Scope, digest: str, seconds: int) -> str | None:  # noqa: ARG002 - a folder signs nothing
+        """See `Blobs.link`."""
+        return None
+
     def delete(self, scope: Scope, digest: str) -> bool:
         """See `Blobs.delete`. Folders that are empty now go too."""
         file = self._file(scope, digest)
@@ -85,29 +86,76 @@ class LocalBlobs:
         gone = 0
         owner = self._owner(scope)
         with _file_errors(owner):
-            for file in owner.glob("??/*"):
-                if file.name not in keep:
-                    file.unlink(missing_ok=True)
-                    gone += 1
-            _remove_empty(*owner.glob("??"), owner)
+            for folder in _inside(owner):
+                for file in _inside(folder):
+                    if file.name not in keep:
+                        file.unlink(missing_ok=True)
+                        gone += 1
+                _remove_empty(folder)
+            _remove_empty(owner)
         return gone
 
     def digests(self, scope: Scope) -> Iterator[tuple[str, datetime]]:
         """See `Blobs.digests`."""
-        for file in sorted(self._owner(scope).glob("??/*")):
-            if _DIGEST.fullmatch(file.name):
-                with suppress(FileNotFoundError):  # deleted meanwhile
-                    yield file.name, datetime.fromtimestamp(file.stat().st_mtime, UTC)
+        for name, at in self._listed(self._owner(scope)):
+            if is_digest(name):
+                yield name, at
+
+    def _listed(self, owner: Path) -> Iterator[tuple[str, datetime]]:
+        """Name and time of writing of an owner's blobs, unfinished ones too; what is not ours is passed over."""
+        with _file_errors(owner):
+            for file in (file for folder in _inside(owner) for file in _inside(folder)):
+                if split_path(file.relative_to(self._folder).as_posix()):
+                    with suppress(FileNotFoundError):  # deleted meanwhile
+                        yield file.name, _written(file)
+
+    def stale(self, before: datetime) -> Iterator[tuple[str, str]]:
+        """See `Blobs.stale`."""
+        with _file_errors(self._folder):
+            owners = _inside(self._folder)
+        return ((owner.name, name) for owner in owners for name, at in self._listed(owner) if at < before)
+
+    def discard(self, owner: str, names: Collection[str], before: datetime) -> int:
+        """See `Blobs.discard`."""
+        gone = 0
+        for file in [self._folder / blob_path(owner, name) for name in names]:
+            with _file_errors(file), suppress(FileNotFoundError):
+                if _written(file) < before:
+                    file.unlink()
+                    gone += 1
+                    _remove_empty(file.parent, file.parent.parent)
+        return gone
 
 
-def _make_unfinished(folder: Path) -> tuple[int, str]:
-    """Handle and name of a new file; a deletion at the same time may take the folder away, so it is tried again."""
-    for _ in range(99):
-        with suppress(FileNotFoundError, FileExistsError):
-            folder.mkdir(parents=True, exist_ok=True)
-            return tempfile.mkstemp(suffix=_UNFINISHED, dir=folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    return tempfile.mkstemp(suffix=_UNFINISHED, dir=folder)
+def _inside(folder: Path) -> list[Path]:
+    """What is in a folder, in order; nothing where it was deleted meanwhile, or is none."""
+    try:
+        return sorted(folder.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def _written(file: Path) -> datetime:
+    return datetime.fromtimestamp(file.stat().st_mtime, UTC)
+
+
+def _write(file: Path, data: bytes, tries: int = 100) -> None:
+    """Write a whole file under its name. What deletes at the same time may take its folder away, or its beginnings."""
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        handle, unfinished = tempfile.mkstemp(prefix=f"{file.name}.", suffix=".part", dir=file.parent)
+        try:
+            with os.fdopen(handle, "wb") as out:
+                out.write(data)
+                out.flush()
+                os.fsync(out.fileno())
+            Path(unfinished).replace(file)
+        finally:
+            Path(unfinished).unlink(missing_ok=True)
+    except (FileNotFoundError, FileExistsError):
+        if tries == 1:
+            raise
+        _write(file, data, tries - 1)
 
 
 def _remove_empty(*folders: Path) -> None:

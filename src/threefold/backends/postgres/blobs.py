@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Iterator
 from datetime import datetime
+from functools import partial
+from uuid import UUID
 
 from threefold.backends.postgres.connection import Database, change, fetch, one, run, touched
 from threefold.backends.postgres.keys import owner_key
@@ -19,18 +21,25 @@ class PostgresBlobs:
     def __init__(self, database: Database) -> None:
         self._database = database
 
+    @property
+    def place(self) -> str:
+        """See `Blobs.place`."""
+        return f"{self._database.shown} (in the database)"
+
+    def key(self, scope: Scope) -> str:
+        """See `Blobs.key`."""
+        return owner_key(scope).hex
+
     def put(self, scope: Scope, data: bytes) -> str:
-        """See `Blobs.put`."""
+        """See `Blobs.put`. Bytes that are there already are made young, not sent again."""
         digest, owner = hashlib.sha256(data).hexdigest(), owner_key(scope)
-        self._database.write(
-            owner,
-            lambda db: run(
-                db,
-                """INSERT INTO threefold.blobs (owner, digest, at, data) VALUES (%s, %s, %s, %s)
-                   ON CONFLICT (owner, digest) DO NOTHING""",
-                (owner, digest, to_micros(now()), data),
-            ),
-        )
+        mine = {"owner": owner, "digest": digest, "at": to_micros(now())}
+        refresh = "UPDATE threefold.blobs SET at = %(at)s WHERE owner = %(owner)s AND digest = %(digest)s"
+        if not self._database.write(owner, lambda db: touched(change(db, refresh, mine))):
+            insert = """INSERT INTO threefold.blobs (owner, digest, at, data)
+                VALUES (%(owner)s, %(digest)s, %(at)s, %(data)s)
+                ON CONFLICT (owner, digest) DO UPDATE SET at = excluded.at"""
+            self._database.write(owner, lambda db: run(db, insert, {**mine, "data": data}))
         return digest
 
     def get(self, scope: Scope, digest: str) -> bytes:
@@ -55,6 +64,10 @@ class PostgresBlobs:
             lambda db: one(db, "SELECT 1 FROM threefold.blobs WHERE owner = %s AND digest = %s", (owner, digest)),
         )
         return found is not None
+
+    def link(self, scope: Scope, digest: str, seconds: int) -> str | None:  # noqa: ARG002 - nothing to link to
+        """See `Blobs.link`."""
+        return None
 
     def delete(self, scope: Scope, digest: str) -> bool:
         """See `Blobs.delete`."""
@@ -90,3 +103,19 @@ class PostgresBlobs:
             lambda db: fetch(db, "SELECT digest, at FROM threefold.blobs WHERE owner = %s ORDER BY digest", (owner,)),
         )
         return iter([(digest, from_micros(at)) for digest, at in found])
+
+    def stale(self, before: datetime) -> Iterator[tuple[str, str]]:
+        """See `Blobs.stale`. In pages, by owner and digest."""
+        last = (UUID(int=0), "")
+        statement = """SELECT owner, digest FROM threefold.blobs WHERE at < %s AND (owner, digest) > (%s, %s)
+                       ORDER BY owner, digest LIMIT 1000"""
+        while page := self._database.read(None, partial(fetch, statement=statement, values=(to_micros(before), *last))):
+            yield from ((owner.hex, digest) for owner, digest in page)
+            last = page[-1]
+
+    def discard(self, owner: str, names: Collection[str], before: datetime) -> int:
+        """See `Blobs.discard`."""
+        key = UUID(hex=owner)
+        statement = "DELETE FROM threefold.blobs WHERE owner = %s AND digest = ANY(%s) AND at < %s"
+        values = (key, sorted(names), to_micros(before))
+        return self._database.write(key, lambda db: touched(change(db, statement, values)))

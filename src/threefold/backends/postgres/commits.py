@@ -6,7 +6,7 @@ from threefold.backends.postgres import work as working
 from threefold.backends.postgres.connection import Db, run
 from threefold.backends.postgres.keys import kept
 from threefold.backends.postgres.work import Work
-from threefold.errors import Forbidden, NotFound, Unavailable
+from threefold.errors import BytesGone, Forbidden, NotFound
 from threefold.model.commit import Commit, Outcome, PutFeedback, RecordTurn, supersede
 from threefold.model.record import TurnRecord
 from threefold.model.scope import Scope
@@ -68,7 +68,7 @@ def _secure_blobs(work: Work, scope: Scope, record: TurnRecord, blobs: Blobs) ->
         ).fetchall()
     for file in record.files:
         if not blobs.has(scope, file.digest):
-            raise Unavailable(f"the bytes of {file.path!r} were removed while the turn was recorded; record it again")
+            raise BytesGone(f"the bytes of {file.path!r} were removed while the turn was recorded; record it again")
 
 
 def _feedback(work: Work, scope: Scope, write: PutFeedback) -> Outcome:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from functools import lru_cache
 from typing import TYPE_CHECKING, overload
 from uuid import UUID
 
+from threefold.backends.blobs.keys import owner_key as blobs_key
 from threefold.model.scope import Scope
 
 if TYPE_CHECKING:
@@ -16,15 +16,9 @@ if TYPE_CHECKING:
 _MARK = "\U0010fffe"
 
 
-@lru_cache(maxsize=4096)
-def _owner_key(tenant: str, user: str) -> UUID:
-    identity = f"{len(tenant)}:{tenant}{user}"
-    return UUID(bytes=hashlib.sha256(identity.encode()).digest()[:16])
-
-
 def owner_key(scope: Scope) -> UUID:
-    """The owner's key: 128 bits of a SHA-256 of tenant and user, the same in every store."""
-    return _owner_key(scope.tenant, scope.user)
+    """The owner's key: 128 bits of a SHA-256 of tenant and user, the one under which its blobs are kept, too."""
+    return UUID(hex=blobs_key(scope))
 
 
 def term_key(owner: UUID, term: str) -> int:

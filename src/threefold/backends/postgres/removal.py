@@ -223,26 +223,3 @@ def expire(db: Db, owner: Owner, now: int, limit: int) -> int:
     owner.expires = first[0] if first else None
     owner.save(db)
     return len(over)
-
-
-def delete_doomed_blobs(db: Db, blobs: Blobs, owners: Sequence[UUID] | None = None) -> int:
-    """Delete the files of blobs that nothing refers to.
-
-    Their entries are locked meanwhile: a commit that wants one waits, and then sees that its bytes are gone.
-    """
-    doomed = fetch(
-        db,
-        """SELECT owner, digest, tenant, name FROM threefold.doomed
-           WHERE %(owners)s::uuid[] IS NULL OR owner = ANY(%(owners)s) ORDER BY owner, digest
-           LIMIT 1000 FOR UPDATE SKIP LOCKED""",
-        {"owners": None if owners is None else list(owners)},
-    )
-    deleted = sum(blobs.delete(Scope(name, tenant), digest) for _, digest, tenant, name in doomed)
-    if doomed:
-        run(
-            db,
-            """DELETE FROM threefold.doomed AS d USING unnest(%s::uuid[], %s::text[]) AS u (owner, digest)
-               WHERE d.owner = u.owner AND d.digest = u.digest""",
-            ([row[0] for row in doomed], [row[1] for row in doomed]),
-        )
-    return deleted

@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
-from threefold.backends.postgres import commits, indexing, moving, reads, removal, schema, scrubbing, search, upkeep
+from threefold.backends.postgres import (
+    collecting,
+    commits,
+    indexing,
+    moving,
+    reads,
+    removal,
+    schema,
+    scrubbing,
+    search,
+    upkeep,
+)
 from threefold.backends.postgres.connection import Database, Db, fetch, run
 from threefold.backends.postgres.keys import owner_key
 from threefold.backends.postgres.owners import lock_owner
+from threefold.errors import Unavailable
 from threefold.model.commit import Commit, Outcome
 from threefold.model.moving import MovedTurn, TurnKey
 from threefold.model.query import Candidates, Query
@@ -88,9 +100,13 @@ class PostgresStore:
             aim = Target() if target.tenant else target
             job = partial(removal.purge, scope=owner, target=aim, blobs=self._blobs)
             gone += self._database.write(owner_key(owner), job)
-        gone["blobs"] += self._delete_doomed_blobs()
+        leftovers: tuple[str, ...] = ()
+        try:
+            gone["blobs"] += self._delete_doomed_blobs()
+        except Unavailable as error:
+            leftovers = (f"bytes of files, which the next sweep removes: {error}",)
         touched = [owner_key(owner) for owner in owners] if any(gone.values()) else []
-        return Receipt(target.kind, gone, scrubbing.scrub_owners(self._database, touched))
+        return Receipt(target.kind, gone, (*leftovers, *scrubbing.scrub_owners(self._database, touched)))
 
     def _owners_of(self, tenant: str) -> list[Scope]:
         statement = "SELECT name FROM threefold.owners WHERE tenant = %s"
@@ -100,7 +116,7 @@ class PostgresStore:
 
     def _delete_doomed_blobs(self) -> int:
         gone = 0
-        while deleted := self._database.write(None, lambda db: removal.delete_doomed_blobs(db, self._blobs)):
+        while deleted := self._database.write(None, lambda db: collecting.delete_doomed(db, self._blobs)):
             gone += deleted
         return gone
 
@@ -140,6 +156,16 @@ class PostgresStore:
                        JOIN threefold.owners AS o ON o.owner = f.owner"""
         found = self._database.read(None, lambda db: fetch(db, statement))
         return iter([(Scope(user, tenant), digest) for tenant, user, digest in found])
+
+    def collect(self, scope: Scope, digests: Collection[str], before: datetime) -> int:
+        """See `Upkeep.collect`."""
+        return self._database.write(
+            owner_key(scope), lambda db: collecting.collect(db, scope, digests, before, self._blobs)
+        )
+
+    def collect_strays(self, found: Mapping[str, Collection[str]], before: datetime) -> int:
+        """See `Upkeep.collect_strays`."""
+        return self._database.write(None, lambda db: collecting.collect_strays(db, found, before, self._blobs))
 
     def scopes(self) -> Iterator[Scope]:
         """See `Upkeep.scopes`."""

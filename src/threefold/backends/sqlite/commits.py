@@ -9,7 +9,7 @@ from threefold.backends.sqlite.connection import fetch, one, scalar
 from threefold.backends.sqlite.indexing import index_row
 from threefold.backends.sqlite.keys import find_owner, make_owner
 from threefold.backends.sqlite.removal import remove_turns, settle_conversation
-from threefold.errors import Forbidden, NotFound, Unavailable
+from threefold.errors import BytesGone, Forbidden, NotFound
 from threefold.model.commit import Commit, Outcome, PutFeedback, Recorded, RecordTurn, supersede
 from threefold.model.record import TurnRecord
 from threefold.model.retention import tombstone
@@ -104,7 +104,7 @@ def _secure_blobs(db: apsw.Connection, scope: Scope, record: TurnRecord, blobs: 
             "DELETE FROM doomed WHERE tenant = ? AND user = ? AND digest = ?", (scope.tenant, scope.user, file.digest)
         )
         if not blobs.has(scope, file.digest):
-            raise Unavailable(f"the bytes of {file.path!r} were removed while the turn was recorded; record it again")
+            raise BytesGone(f"the bytes of {file.path!r} were removed while the turn was recorded; record it again")
 
 
 def make_conversation(db: apsw.Connection, owner: int, record: TurnRecord, app: str | None) -> int:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TypeVar
 
 import apsw
 
@@ -17,7 +19,10 @@ from threefold.model.scope import Scope
 from threefold.model.titles import one_line
 from threefold.ports import Blobs
 
+T = TypeVar("T")
 _CHUNK = 500
+# Later than anything was written.
+_WHENEVER = datetime.max.replace(tzinfo=UTC)
 
 
 def remove_turns(db: apsw.Connection, owner: int, turns: Sequence[int], whole_owner: bool = False) -> Counter[str]:
@@ -51,9 +56,9 @@ def remove_turns(db: apsw.Connection, owner: int, turns: Sequence[int], whole_ow
     return gone
 
 
-def _chunks(turns: Sequence[int]) -> Iterator[Sequence[int]]:
-    for start in range(0, len(turns), _CHUNK):
-        yield turns[start : start + _CHUNK]
+def _chunks(items: Sequence[T]) -> Iterator[Sequence[T]]:
+    for start in range(0, len(items), _CHUNK):
+        yield items[start : start + _CHUNK]
 
 
 def _doom_files(db: apsw.Connection, owner: int, turns: Sequence[int]) -> Counter[str]:
@@ -187,7 +192,34 @@ def expire(db: apsw.Connection, now: int, limit: int) -> int:
 
 def delete_doomed_blobs(db: apsw.Connection, blobs: Blobs) -> int:
     """Delete the files of blobs that nothing refers to; under the write lock, so no commit can want them meanwhile."""
-    doomed = fetch(db, "SELECT tenant, user, digest FROM doomed")
-    deleted = sum(blobs.delete(Scope(user, tenant), digest) for tenant, user, digest in doomed)
+    doomed: dict[Scope, list[str]] = {}
+    for tenant, user, digest in fetch(db, "SELECT tenant, user, digest FROM doomed"):
+        doomed.setdefault(Scope(user, tenant), []).append(digest)
+    deleted = sum(blobs.discard(blobs.key(scope), digests, _WHENEVER) for scope, digests in doomed.items())
     db.execute("DELETE FROM doomed")
     return deleted
+
+
+def unreferenced(db: apsw.Connection, scope: Scope, digests: Collection[str]) -> set[str]:
+    """Those of `digests` that no turn of the owner refers to, and that no purge has on its list of what to delete."""
+    loose, owner = set(digests), find_owner(db, scope)
+    for chunk in _chunks(list(digests)):
+        those = f"digest IN ({marks(len(chunk))})"
+        loose -= {d for (d,) in fetch(db, f"SELECT digest FROM files WHERE owner = ? AND {those}", (owner, *chunk))}
+        whose = (scope.tenant, scope.user, *chunk)
+        loose -= {
+            d for (d,) in fetch(db, f"SELECT digest FROM doomed WHERE tenant = ? AND user = ? AND {those}", whose)
+        }
+    return loose
+
+
+def collect(db: apsw.Connection, scope: Scope, digests: Collection[str], before: datetime, blobs: Blobs) -> int:
+    """Delete old blobs that nothing refers to; under the write lock, so no commit can want them meanwhile."""
+    return blobs.discard(blobs.key(scope), unreferenced(db, scope, digests), before)
+
+
+def collect_strays(db: apsw.Connection, found: Mapping[str, Collection[str]], before: datetime, blobs: Blobs) -> int:
+    """As `collect`, for keys that are no owner's, nor that of a purge's list."""
+    owners = fetch(db, "SELECT tenant, user FROM owners UNION SELECT tenant, user FROM doomed")
+    known = {blobs.key(Scope(user, tenant)) for tenant, user in owners}
+    return sum(blobs.discard(key, found[key], before) for key in found.keys() - known)

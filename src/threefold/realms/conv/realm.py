@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from typing import Literal, get_args
 
-from threefold.errors import Expired, InvalidInput, NotFound, Purged
+from threefold.errors import BytesGone, Expired, InvalidInput, NotFound, Purged
 from threefold.model.clean import storable
 from threefold.model.commit import Commit, Outcome, PutFeedback, RecordTurn
 from threefold.model.query import LISTS, ListName
@@ -28,6 +28,8 @@ from threefold.search.rank import Ranking
 
 # A time to live that ends later than this has no end.
 FOREVER = datetime(9999, 1, 1, tzinfo=UTC)
+# How often bytes are put, should a purge or a collector with a wrong clock remove them before the commit.
+TRIES = 3
 Reaction = Literal["ok", "not_ok", "neutral"]
 
 
@@ -60,17 +62,24 @@ class Conv:
 
     def record_all(self, turns: Sequence[Turn]) -> tuple[Outcome, ...]:
         """Record several turns in one transaction, all or none; one outcome for each. Raises as `record`."""
-        writes = []
         expires = self._expires()
-        for turn in turns:
-            folded = fold(self._scope, turn, expires)
-            for data in folded.blobs.values():
-                self._ports.blobs.put(self._scope, data)
-            writes.append(RecordTurn(folded.record))
-        outcomes = self._ports.store.commit(Commit(self._scope, tuple(writes)))
+        folded = [fold(self._scope, turn, expires) for turn in turns]
+        blobs = [data for each in folded for data in each.blobs.values()]
+        outcomes = self._commit(Commit(self._scope, tuple(RecordTurn(each.record) for each in folded)), blobs)
         if any(outcome != "unchanged" for outcome in outcomes):
             self._ports.committed()
         return outcomes
+
+    def _commit(self, commit: Commit, blobs: Sequence[bytes], tries: int = TRIES) -> tuple[Outcome, ...]:
+        """Put the bytes, then commit; where they were removed in between, once more."""
+        for data in blobs:
+            self._ports.blobs.put(self._scope, data)
+        try:
+            return self._ports.store.commit(commit)
+        except BytesGone:
+            if tries == 1:
+                raise
+        return self._commit(commit, blobs, tries - 1)
 
     def _expires(self) -> datetime | None:
         """The end of the time to live of what is recorded now.

@@ -30,7 +30,9 @@ def add_commands(commands: Any) -> None:
     command.add_argument("--dry-run", action="store_true", help="only say what would be applied")
     command.set_defaults(run=migrate)
     command = commands.add_parser("doctor", help="look at the program and the store, explain each problem in a line")
-    command.add_argument("--repair", action="store_true", help="rebuild the indexes from the record")
+    command.add_argument(
+        "--repair", action="store_true", help="rebuild the indexes, remove files left by killed writers"
+    )
     command.set_defaults(run=doctor)
 
 
@@ -112,7 +114,8 @@ def doctor(context: Context, options: argparse.Namespace) -> int:
         with context.open() as db:
             rows = db.repair()
             left = db.state(check=True).counts["rows"] - rows
-        print(f"repaired: {rows} rows indexed anew", file=sys.stderr)
+            collected = db.collect_blobs()
+        print(f"repaired: {rows} rows indexed anew, {collected} unreferenced files removed", file=sys.stderr)
         if left:
             raise Conflict(f"{left} rows could not be indexed; restore an export")
     findings = examine(context)

@@ -101,6 +101,12 @@ def _contents(db: threefold.Threefold) -> Iterator[Finding]:
         yield Finding("vectors", "every row has one")
     for problem in state.problems:
         yield Finding("store", problem, problem=True)
+    yield Finding("files", f"kept in {db.blobs_place}")
+    loose = db.unreferenced_blobs()
+    if loose:
+        yield Finding(
+            "files", f"{loose} that no turn refers to, of killed writers; `threefold doctor --repair` removes them"
+        )
     missing = db.missing_blobs()
     if missing:
         says = f"{len(missing)} files are missing or damaged, first {missing[0]}; restore an export"

@@ -23,6 +23,7 @@ class Context:
     user: str
     tenant: str
     json: bool
+    blobs: str | None = None
 
     def open(self, make: bool = False) -> threefold.Threefold:
         """The store; one that is not there is made only where `make` says so.
@@ -34,7 +35,7 @@ class Context:
         """
         if not make and not self.store_exists():
             raise NotFound(f"no store at {self.store}; `threefold import PATH` makes one, --db STORE names another")
-        return threefold.open(self.store, background=False)
+        return threefold.open(self.store, background=False, blobs=self.blobs)
 
     def store_exists(self) -> bool:
         """Whether there is a store already; of one that is named by a URL nothing is known before it is opened."""

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 
 from threefold import __version__
-from threefold.app import default_store
+from threefold.app import default_blobs, default_store
 from threefold.errors import ThreefoldError
 from threefold.surfaces.cli import care, histories, reading, transfer
 from threefold.surfaces.cli import demo as demonstration
@@ -52,6 +52,12 @@ def _common(target: argparse.ArgumentParser, fresh: bool) -> None:
         "--db", metavar="STORE", default=None if fresh else missing, help="the store: a folder (default: $THREEFOLD_DB)"
     )
     group.add_argument(
+        "--blobs",
+        metavar="PLACE",
+        default=None if fresh else missing,
+        help="where files are: a folder or s3://bucket/prefix (default: $THREEFOLD_BLOBS, then in the store)",
+    )
+    group.add_argument(
         "--user", default=None if fresh else missing, help="whose record (default: $THREEFOLD_USER, then the login)"
     )
     group.add_argument("--tenant", default="default" if fresh else missing, help="whose tenant (default: default)")
@@ -69,6 +75,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         user=_user() if options.user is None else options.user,
         tenant=options.tenant,
         json=options.json,
+        blobs=default_blobs() if options.blobs is None else options.blobs,
     )
     try:
         status: int = options.run(context, options)

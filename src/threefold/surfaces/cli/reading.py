@@ -40,7 +40,11 @@ def add_commands(commands: Any) -> None:
     command = commands.add_parser("show", help="any object by its reference: a turn, a message, a file's bytes")
     command.add_argument("ref", help="a reference, as search and log print them")
     command.add_argument("--conversation", help="the conversation, for short references")
-    command.add_argument("--raw", action="store_true", help="the exact bytes on standard output")
+    shape = command.add_mutually_exclusive_group()
+    shape.add_argument("--raw", action="store_true", help="the exact bytes on standard output")
+    shape.add_argument(
+        "--link", action="store_true", help="a URL of the file's bytes, good for an hour (blobs in s3://)"
+    )
     command.set_defaults(run=show)
 
 
@@ -185,6 +189,13 @@ def show(context: Context, options: argparse.Namespace) -> int:
         if options.raw:
             sys.stdout.flush()
             sys.stdout.buffer.write(handle.read(options.ref, options.conversation))
+            return 0
+        if options.link:
+            url = handle.link(options.ref, options.conversation)
+            if context.json:
+                context.emit({"url": url})
+            else:
+                print(url)
             return 0
         found = handle.resolve(options.ref, options.conversation)
         if context.json:

@@ -15,6 +15,7 @@ your configuration. Tests that need a store which outlives its handles are skipp
 from threefold.testing.contract import _assertions  # noqa: F401 - see there
 from threefold.testing.contract.blobs import BlobsContract
 from threefold.testing.contract.catalog import CatalogContract
+from threefold.testing.contract.collecting import CollectingContract
 from threefold.testing.contract.desk import Desk, OpenStore, full_turn, make_turn
 from threefold.testing.contract.feedback import AppsContract, FeedbackContract
 from threefold.testing.contract.isolation import IsolationContract
@@ -30,6 +31,7 @@ __all__ = [
     "AppsContract",
     "BlobsContract",
     "CatalogContract",
+    "CollectingContract",
     "Contract",
     "Desk",
     "FeedbackContract",

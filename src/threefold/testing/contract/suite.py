@@ -56,6 +56,7 @@ CAPABILITIES = (
     "upkeep.scopes",
     "upkeep.state",
     "upkeep.reindex",
+    "upkeep.scrub",
     "upkeep.close",
     "move.keys",
     "move.turns",
@@ -73,6 +74,10 @@ CAPABILITIES = (
     "blobs.owners",
     "blobs.delete",
     "blobs.threads",
+    "blobs.refresh",
+    "blobs.collect",
+    "blobs.in-flight",
+    "blobs.link",
 )
 
 

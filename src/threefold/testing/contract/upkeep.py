@@ -151,6 +151,19 @@ class UpkeepContract(Contract):
         assert desk.find(own(3)) == []
         assert desk.backend.state(NOW, check=True).problems == ()
 
+    @pytest.mark.capability("upkeep.scrub")
+    def test_scrubbing_changes_nothing_that_is_there(self, desk: Desk) -> None:
+        """It may be done at any time; what it leaves it says."""
+        desk.record(full_turn("trip", "1", "x"))
+        desk.record(full_turn("trip", "2", "y"))
+        desk.embed(MODEL)
+        desk.purge("trip", "1")
+        before = desk.turn("trip", "2")
+        assert desk.backend.scrub() == desk.backend.scrub() == ()
+        assert desk.turn("trip", "2") == before
+        assert desk.turns("y") == desk.turns("y", "semantic", embedder=MODEL) == {("trip", "2")}
+        assert desk.backend.state(NOW, check=True).problems == ()
+
     @pytest.mark.capability("upkeep.close")
     def test_a_closed_store_says_so(self, desk: Desk) -> None:
         """Closing twice is no error; using it afterwards is `Unavailable`."""
@@ -170,6 +183,11 @@ class UpkeepContract(Contract):
             desk.backend.reindex,
             desk.backend.reset_vectors,
             lambda: list(desk.backend.scopes()),
+            lambda: desk.backend.collect(ALICE, (), NOW),
+            lambda: desk.backend.collect_strays({}, NOW),
+            lambda: desk.backend.turn_keys(ALICE),
+            lambda: desk.backend.receive(ALICE, (), None),
+            desk.backend.scrub,
         )
         for use in uses:
             with refused(Unavailable):

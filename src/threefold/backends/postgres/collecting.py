@@ -1,0 +1,74 @@
+"""Deleting blobs: those whose last turn was removed, and those that no turn ever came to refer to."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+from datetime import UTC, datetime
+from uuid import UUID
+
+from threefold.backends.postgres.connection import Db, fetch, run
+from threefold.backends.postgres.owners import lock_owner
+from threefold.model.scope import Scope
+from threefold.ports import Blobs
+
+# Later than anything was written.
+_WHENEVER = datetime.max.replace(tzinfo=UTC)
+
+
+def delete_doomed(db: Db, blobs: Blobs, limit: int = 1000) -> int:
+    """Delete blobs whose last turn was removed; returns how many entries of the list were done.
+
+    Their entries are locked meanwhile: a commit that wants one waits, and then sees that its bytes are gone.
+    """
+    doomed = fetch(
+        db,
+        """SELECT owner, digest, tenant, name FROM threefold.doomed ORDER BY owner, digest
+           LIMIT %s FOR UPDATE SKIP LOCKED""",
+        (limit,),
+    )
+    by_owner: dict[Scope, list[str]] = defaultdict(list)
+    for _, digest, tenant, name in doomed:
+        by_owner[Scope(name, tenant)].append(digest)
+    for scope, digests in by_owner.items():
+        blobs.discard(blobs.key(scope), digests, _WHENEVER)
+    if doomed:
+        run(
+            db,
+            """DELETE FROM threefold.doomed AS d USING unnest(%s::uuid[], %s::text[]) AS u (owner, digest)
+               WHERE d.owner = u.owner AND d.digest = u.digest""",
+            ([owner for owner, *_ in doomed], [digest for _, digest, *_ in doomed]),
+        )
+    return len(doomed)
+
+
+def collect(db: Db, scope: Scope, digests: Collection[str], before: datetime, blobs: Blobs) -> int:
+    """Delete old blobs of an owner that nothing refers to; with the owner locked, so no commit can want them."""
+    owner = lock_owner(db, scope)
+    if owner is None:
+        return 0
+    held = fetch(
+        db,
+        """SELECT digest FROM threefold.files WHERE owner = %(owner)s AND digest = ANY(%(digests)s)
+           UNION SELECT digest FROM threefold.doomed WHERE owner = %(owner)s AND digest = ANY(%(digests)s)""",
+        {"owner": owner.key, "digests": sorted(digests)},
+    )
+    return blobs.discard(blobs.key(scope), set(digests) - {digest for (digest,) in held}, before)
+
+
+def collect_strays(db: Db, found: Mapping[str, Collection[str]], before: datetime, blobs: Blobs) -> int:
+    """As `collect`, for keys that are no owner's, nor that of a purge's list.
+
+    A key is taken while this lasts: the first commit of its owner waits, and then sees that its bytes are gone.
+    """
+    taken = fetch(
+        db,
+        """INSERT INTO threefold.owners (owner, tenant, name)
+           SELECT u.owner, '', '' FROM unnest(%s::uuid[]) AS u (owner)
+           WHERE NOT EXISTS (SELECT 1 FROM threefold.doomed AS d WHERE d.owner = u.owner) ORDER BY u.owner
+           ON CONFLICT DO NOTHING RETURNING owner""",
+        ([UUID(hex=key) for key in found],),
+    )
+    gone = sum(blobs.discard(owner.hex, found[owner.hex], before) for (owner,) in taken)
+    run(db, "DELETE FROM threefold.owners WHERE owner = ANY(%s)", ([owner for (owner,) in taken],))
+    return gone
