@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
 
 def embed(embedder: Embedder, texts: Sequence[str]) -> np.ndarray:
-    """Vectors of `texts`: shape (len(texts), dimensions), all numbers finite.
+    """Vectors of `texts`: float32 of shape (len(texts), dimensions), all numbers finite and exact in half precision.
+
+    Stores keep half precision; with questions rounded alike, every store computes with the same numbers.
 
     Raises:
         ThreefoldError: the embedder failed, or gave something else.
@@ -32,6 +34,8 @@ def embed(embedder: Embedder, texts: Sequence[str]) -> np.ndarray:
         raise ThreefoldError(
             f"{embedder.name!r} gave shape {shape} for {len(texts)} texts of {embedder.dimensions} dimensions"
         )
-    if not np.isfinite(vectors).all():
+    with np.errstate(over="ignore"):
+        rounded = np.asarray(vectors, dtype=np.float16).astype(np.float32)
+    if not np.isfinite(rounded).all():
         raise ThreefoldError(f"{embedder.name!r} gave numbers that are not finite")
-    return vectors
+    return rounded
