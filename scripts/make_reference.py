@@ -24,10 +24,12 @@ from threefold.realms.conv.resolve import Resolved
 from threefold.realms.conv.view import FileCard, Message, StepView, TurnView
 from threefold.search.refine import Refinement
 from threefold.surfaces.cli.main import parser
+from threefold.transfer import Comparison, Copied
 
 TARGET = Path(__file__).parent.parent / "docs" / "reference.md"
 SECTIONS: list[tuple[str, list[Any]]] = [
-    ("Opening", [threefold.open, threefold.Config, threefold.restore, aio.open]),
+    ("Opening", [threefold.open, threefold.Config, aio.open]),
+    ("Moving", [threefold.restore, threefold.copy_store, threefold.compare_stores]),
     ("The store and the handle", [threefold.Threefold, threefold.Handle]),
     ("Recording", [TurnHandle]),
     ("The record", [Conv]),
@@ -36,7 +38,8 @@ SECTIONS: list[tuple[str, list[Any]]] = [
         "What comes back",
         [
             Results, Hit, Snippet, Conversation, CatalogEntry, Timeline, TurnView, Message, FileCard, StepView,
-            Feedback, Resolved, Receipt, Imported, Skipped, Exported, Restored,
+            Feedback, Resolved, Receipt, Imported, Skipped, Exported, Restored, Copied,
+            Comparison,
         ],
     ),
     ("Ports, for contributors", [ports.Store, ports.Upkeep, ports.Blobs, ports.Embedder]),

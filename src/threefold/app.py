@@ -159,16 +159,20 @@ def copy_store(source: Threefold, into: Threefold, on_turn: Callable[[int], None
 
 
 def compare_stores(
-    source: Threefold, other: Threefold, deep: bool = False, on_turn: Callable[[int], None] | None = None
+    source: Threefold,
+    other: Threefold,
+    deep: bool = False,
+    questions: int = 200,
+    on_turn: Callable[[int], None] | None = None,
 ) -> Comparison:
-    """Whether `other` has all that `source` has, and gives the same hits to questions made of its texts.
+    """Whether `other` has all that `source` has, and gives the same hits to `questions` made of its texts.
 
     `deep` reads every file too and checks its hash.
     """
     from threefold.transfer import Place, compare
 
     places = Place(*source._sides), Place(*other._sides)  # noqa: SLF001 - a part of the app
-    return compare(*places, source.config.clock(), source.embedder, deep, on_turn=on_turn)
+    return compare(*places, source.config.clock(), source.embedder, deep, questions, on_turn)
 
 
 class Threefold:

@@ -16,12 +16,12 @@ from threefold.ports import Embedder
 from threefold.realms.conv import Ports
 from threefold.search.embedding import embed
 from threefold.search.rank import Ranking
-from threefold.transfer.copy import Names, Place, groups, names
+from threefold.transfer.copy import Names, Place, arrived_blobs, groups, names
 from threefold.transfer.questions import Questions, answers_differ
 
-# Scores that are this near count as equal. A text's length is weighed by the average of the store (in SQLite) or of the
-# owner: in another kind of store, or beside the texts of others, scores are only alike.
-EQUAL, ALIKE = 1e-4, 0.1
+# Scores that are this near count as equal. How much the length of a text weighs depends on the kind of store and, in
+# SQLite, on all texts in the file: elsewhere, or beside the texts of others, scores are only alike.
+EQUAL, ALIKE = 1e-4, 0.25
 # Differences that are told one by one: a single cause may show in every turn.
 MAX_TOLD = 50
 _PAGE = 500
@@ -56,7 +56,7 @@ def compare(
     check = _Check(source, target, now, Questions(questions))
     for scope in source.store.scopes():
         check.owner(scope, on_turn)
-    blobs = sum(check.blob(scope, digest, deep) for scope, digest in source.store.blob_refs())
+    blobs = sum(check.blob(scope, digest, deep) for scope, digest in arrived_blobs(source, target))
     if embedder is not None:
         with suppress(ThreefoldError):  # searching without it is what a search does then
             embed(embedder, ["load"])

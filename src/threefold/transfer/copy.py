@@ -76,7 +76,7 @@ def copy(source: Place, target: Place, now: datetime, on_turn: Callable[[int], N
         alive = {tombstone(*name) for name in there}
         remembered = source.store.tombstones(scope)
         target.store.bury(scope, {buried: why for buried, why in remembered.items() if buried not in alive})
-    for scope, digest in source.store.blob_refs():  # also those of turns that arrived with an earlier copy
+    for scope, digest in arrived_blobs(source, target):  # also of turns that arrived with an earlier copy
         _put_blobs(source, target, scope, [digest], counts, lost)
     unchanged = counts["seen"] - counts["turns"]
     return Copied(counts["turns"], counts["blobs"], unchanged, counts["removed"], tuple(sorted(lost)))
@@ -93,6 +93,12 @@ def pages(place: Place, scope: Scope) -> Iterator[tuple[TurnKey, ...]]:
 def names(place: Place, scope: Scope) -> Names:
     """Everything that a place has of an owner, by conversation and turn."""
     return {key.name: key for page in pages(place, scope) for key in page}
+
+
+def arrived_blobs(source: Place, target: Place) -> Iterator[tuple[Scope, str]]:
+    """What the target's turns refer to, of owners that the source has: not what the target has removed."""
+    owners = set(source.store.scopes())
+    return ((scope, digest) for scope, digest in target.store.blob_refs() if scope in owners)
 
 
 def groups(place: Place, scope: Scope, keys: Sequence[TurnKey]) -> Iterator[tuple[MovedTurn, ...]]:

@@ -42,7 +42,7 @@ def copy(context: Context, options: argparse.Namespace) -> int:
                 copied = threefold.copy_store(source, target, progress.update)
         if not options.no_check:
             with bar(turns, "checking", "turns") as progress:
-                compared = threefold.compare_stores(source, target, options.deep, progress.update)
+                compared = threefold.compare_stores(source, target, options.deep, on_turn=progress.update)
     if context.json:
         done = {"copied": None if copied is None else asdict(copied)}
         context.emit({**done, "checked": None if compared is None else asdict(compared)})
