@@ -19,9 +19,8 @@ from threefold.search.rank import Ranking
 from threefold.transfer.copy import Names, Place, arrived_blobs, groups, names
 from threefold.transfer.questions import Questions, answers_differ
 
-# Scores that are this near count as equal. How much the length of a text weighs depends on the kind of store and, in
-# SQLite, on all texts in the file: elsewhere, or beside the texts of others, scores are only alike.
-EQUAL, ALIKE = 1e-4, 0.25
+# Scores that are this near count as equal: engines add in another order.
+EQUAL = 1e-4
 # Differences that are told one by one: a single cause may show in every turn.
 MAX_TOLD = 50
 _PAGE = 500
@@ -145,14 +144,10 @@ class _Check:
 
     def ask(self, embedder: Embedder | None) -> int:
         """Ask both the sampled questions; returns how many."""
-        kind, kind_there = (
-            (type(place.store), place.store.state(self._now).counts["rows"]) for place in (self._source, self._target)
-        )
-        tolerance = EQUAL if kind == kind_there else ALIKE
         asked = list(self._questions)
         one, other = (self._ports(place, embedder) for place in (self._source, self._target))
         for scope, question in asked:
-            unlike = answers_differ(scope, question, one, other, tolerance)
+            unlike = answers_differ(scope, question, one, other, EQUAL)
             if unlike:
                 self.note(scope, f"asked {question!r}: {unlike}")
         return len(asked)

@@ -153,7 +153,8 @@ def _insert_rows(
     )
     if not record.rows:
         return
-    db.execute("UPDATE owners SET rows = rows + ? WHERE id = ?", (len(record.rows), owner))
+    words = sum(len(row.terms) for row in record.rows)
+    db.execute("UPDATE owners SET rows = rows + ?, words = words + ? WHERE id = ?", (len(record.rows), words, owner))
     expires = None if record.expires is None else to_micros(record.expires)
     default_batch = f"{record.turn}.batch"
     for row in record.rows:

@@ -71,13 +71,16 @@ def reindex(db: apsw.Connection) -> int:
     # Rows that wait already keep their claims and failures.
     db.execute("DELETE FROM waiting WHERE row NOT IN (SELECT id FROM rows)")
     count = 0
-    for number, owner, conversation, seq, role, event, path, text, at, author in fetch(
-        db, "SELECT id, owner, conversation, seq, role, event_type, path, text, at, author FROM rows"
+    for number, owner, conversation, seq, role, event, path, text, at, author, words in fetch(
+        db, "SELECT id, owner, conversation, seq, role, event_type, path, text, at, author, word_count FROM rows"
     ):
         terms = index_terms(f"{author}\n{text}" if author else text)
+        if len(terms) != words:  # counted by another analyzer
+            db.execute("UPDATE rows SET word_count = ? WHERE id = ?", (len(terms), number))
         row = Row(seq, role, event, path, text, from_micros(at), None, author, terms)
         index_row(db, owner, number, conversation, row)
         count += 1
+    db.execute("UPDATE owners SET words = (SELECT coalesce(sum(word_count), 0) FROM rows WHERE owner = owners.id)")
     embedded = "SELECT row FROM vectors WHERE vectors.owner = waiting.owner AND vectors.row = waiting.row"
     db.execute(f"DELETE FROM waiting WHERE EXISTS ({embedded})")
     db.execute("INSERT OR REPLACE INTO meta (key, value) VALUES ('analyzer', ?)", (ANALYZER,))

@@ -10,7 +10,7 @@ from typing import TypeVar
 import apsw
 
 from threefold.backends.sqlite import scrubbing
-from threefold.backends.sqlite.connection import fetch, one
+from threefold.backends.sqlite.connection import fetch, one, scalar
 from threefold.backends.sqlite.indexing import forget_words, unindex_rows
 from threefold.backends.sqlite.keys import find_owner, marks
 from threefold.errors import Forbidden
@@ -32,11 +32,14 @@ def remove_turns(db: apsw.Connection, owner: int, turns: Sequence[int], whole_ow
     """
     gone: Counter[str] = Counter()
     terms: set[str] = set()
+    words = 0
     for chunk in _chunks(turns):
+        held = f"WHERE +owner = ? AND turn IN ({marks(len(chunk))})"
+        words += scalar(db, f"SELECT coalesce(sum(word_count), 0) FROM rows {held}", (owner, *chunk))
         gone += unindex_rows(db, owner, chunk, terms)
         gone += _doom_files(db, owner, chunk)
         for table, store in (("rows", "rows"), ("feedback", "feedback")):
-            db.execute(f"DELETE FROM {table} WHERE +owner = ? AND turn IN ({marks(len(chunk))})", (owner, *chunk))
+            db.execute(f"DELETE FROM {table} {held}", (owner, *chunk))
             gone[store] += db.changes()
         fewer = fetch(
             db,
@@ -51,7 +54,10 @@ def remove_turns(db: apsw.Connection, owner: int, turns: Sequence[int], whole_ow
         gone["vocabulary"] += db.changes()
     else:
         gone["vocabulary"] += forget_words(db, owner, terms)
-    db.execute("UPDATE owners SET vectors = vectors + 1, rows = rows - ? WHERE id = ?", (gone["rows"], owner))
+    db.execute(
+        "UPDATE owners SET vectors = vectors + 1, rows = rows - ?, words = words - ? WHERE id = ?",
+        (gone["rows"], words, owner),
+    )
     scrubbing.note(db)
     return gone
 

@@ -149,6 +149,17 @@ def _problems(
     indexed = scalar(db, "SELECT count(*) FROM words_docsize")
     if indexed != counts["rows"]:
         found.append(f"{counts['rows']} rows but {indexed} in the full-text index: run `threefold doctor --repair`")
+    miscounted = (
+        scalar(
+            db,
+            """SELECT count(*) FROM owners WHERE (rows, words) IS NOT
+           (SELECT count(*), coalesce(sum(word_count), 0) FROM rows WHERE owner = owners.id)""",
+        )
+        if check
+        else 0
+    )
+    if miscounted:
+        found.append(f"{miscounted} owners miscount their rows: run `threefold doctor --repair`")
     overdue = scalar(db, "SELECT count(*) FROM turns WHERE expires <= ?", (to_micros(now),))
     if overdue:
         found.append(f"{overdue} turns are past their time to live and wait for the next sweep")

@@ -1,18 +1,20 @@
-"""Asking the full-text index: BM25 whose rarity of words is counted among the owner's rows alone.
+"""Asking the full-text index: BM25 whose rarity of words and average length are those of the owner's rows alone.
 
 FTS5's own `bm25()` counts the rows of the whole file, so what others write would move one's ranking. Asked word by
-word, its score is rarity times a part that depends only on the row; the rarity is replaced, the rest is kept.
+word, its score tells how often the word occurs; rarity and length are then put in as the owner's rows have them.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import apsw
 
 from threefold.backends.sqlite.connection import fetch, one, scalar
 from threefold.backends.sqlite.keys import term_key
+from threefold.search.bm25 import BESIDE, K1, B
 from threefold.text.terms import WILDCARD
 
 # SQLite joins at most 500 selections by UNION ALL; beyond that the rarest words decide.
@@ -24,6 +26,15 @@ def quoted(text: str) -> str:
     return '"' + text.replace('"', '""') + '"'
 
 
+@dataclass(frozen=True, slots=True)
+class _Term:
+    """A word that occurs: its rarity among the owner's rows, FTS5's rarity, and its phrase."""
+
+    rarity: float
+    fts5_rarity: float
+    phrase: str
+
+
 def best_rows(
     db: apsw.Connection, owner: int, terms: Sequence[str], match: str, joined: str, values: Sequence[object], depth: int
 ) -> list[tuple[int, float]]:
@@ -32,30 +43,37 @@ def best_rows(
     `match` narrows within the index and may be empty; `joined` continues the statement after `FROM … AS found` with
     joins and conditions on `rows AS r`, with its `values`, and may be empty.
     """
-    weighted = _weighted(db, owner, terms)
-    if not weighted:
+    rows, average = _own(db, owner)
+    everyones, everyones_average = _of_all(db)
+    found = _occurring(db, owner, terms, rows, everyones)
+    if not found:
         return []
-    branch = "SELECT rowid, -rank * ? AS score FROM words WHERE words MATCH ? AND rank MATCH 'bm25(0.0, 1.0)'"
     sql = f"""SELECT found.rowid, found.score FROM (
-                  SELECT rowid, sum(score) AS score FROM ({" UNION ALL ".join([branch] * len(weighted))}) GROUP BY rowid
+                  SELECT rowid, sum(score) AS score FROM ({" UNION ALL ".join([_SCORED] * len(found))}) GROUP BY rowid
               ) AS found {joined} ORDER BY found.score DESC, found.rowid DESC LIMIT ?"""
     bound: list[object] = []
-    for weight, phrase in weighted:
-        bound += [weight, f"(terms : {phrase}) AND {match}" if match else f"terms : {phrase}"]
+    for term in found:
+        phrase = f"(terms : {term.phrase}) AND {match}" if match else f"terms : {term.phrase}"
+        bound += [(K1 + 1) * term.rarity, (K1 + 1) * term.fts5_rarity, average, everyones_average, phrase]
     return fetch(db, sql, (*bound, *values, depth))
 
 
-def _weighted(db: apsw.Connection, owner: int, terms: Sequence[str]) -> list[tuple[float, str]]:
-    """For each term that occurs: rarity among the owner's rows over FTS5's rarity, and its phrase."""
-    mine, everyones = _row_counts(db, owner)
-    rarities = []
+# FTS5's rank is −rarity · (k₁ + 1) · tf / (tf + k₁ · norm): norm / tf is got back and scaled to the owner's average.
+_SCORED = f"""SELECT w.rowid, ? / (1 + (-1 - ? / w.rank)
+        * ({1 - B} + {B} * (r.word_count + {BESIDE}) / ?) / ({1 - B} + {B} * (r.word_count + {BESIDE}) / ?)) AS score
+    FROM words AS w CROSS JOIN rows AS r ON r.id = w.rowid
+    WHERE words MATCH ? AND rank MATCH 'bm25(0.0, 1.0)'"""
+
+
+def _occurring(db: apsw.Connection, owner: int, terms: Sequence[str], rows: int, everyones: int) -> list[_Term]:
+    """Those of the terms that occur, the rarest first, as many as can be asked at once."""
+    found = []
     for term in dict.fromkeys(terms):
         phrase = _phrase(owner, term)
         n = int(scalar(db, "SELECT count(*) FROM words WHERE words MATCH ?", (f"terms : {phrase}",)))
         if n:
-            rarities.append((rarity(max(mine, n), n), _fts5_rarity(everyones, n), phrase))
-    rarities.sort(key=lambda entry: -entry[0])
-    return [(ours / fts5, phrase) for ours, fts5, phrase in rarities[:MAX_ASKED]]
+            found.append(_Term(rarity(max(rows, n), n), _fts5_rarity(everyones, n), phrase))
+    return sorted(found, key=lambda term: -term.rarity)[:MAX_ASKED]
 
 
 def rarity(rows: int, having: int) -> float:
@@ -73,12 +91,21 @@ def _phrase(owner: int, term: str) -> str:
     return f"{phrase}*" if term.endswith(WILDCARD) else phrase
 
 
-def _row_counts(db: apsw.Connection, owner: int) -> tuple[int, int]:
-    """Rows of the owner, and of the whole index: the first number of FTS5's record of averages."""
-    mine = int(scalar(db, "SELECT rows FROM owners WHERE id = ?", (owner,)))
+def _own(db: apsw.Connection, owner: int) -> tuple[int, float]:
+    """How many rows the owner has, and their average length."""
+    ((rows, words),) = fetch(db, "SELECT rows, words FROM owners WHERE id = ?", (owner,))
+    return int(rows), BESIDE + words / max(rows, 1)
+
+
+def _of_all(db: apsw.Connection) -> tuple[int, float]:
+    """The same of the whole index, from FTS5's record of averages: rows, then the words of each column."""
     record = one(db, "SELECT block FROM words_data WHERE id = 1")
-    everyones, _ = varint(record[0], 0) if record and record[0] else (0, 0)
-    return mine, everyones
+    if not (record and record[0]):
+        return 0, 1.0
+    rows, at = varint(record[0], 0)
+    beside, at = varint(record[0], at)
+    words, _ = varint(record[0], at)
+    return rows, (beside + words) / max(rows, 1)
 
 
 def varint(data: bytes, at: int) -> tuple[int, int]:
