@@ -1,4 +1,4 @@
-"""Care: forget, reembed, migrate, doctor."""
+"""Care: forget, scrub, reembed, migrate, doctor."""
 
 from __future__ import annotations
 
@@ -23,6 +23,13 @@ def add_commands(commands: Any) -> None:
     command.add_argument("--turn", help="remove only this turn of the conversation")
     command.add_argument("--yes", action="store_true", help="do not ask")
     command.set_defaults(run=forget, wrong_usage=command.error)
+    command = commands.add_parser(
+        "scrub",
+        help="take what removals left out of unused places of the files",
+        description="Rewrite or overwrite unused places of the store's files, where removed bytes may still stand. On "
+        "PostgreSQL every table is rewritten and locked meanwhile: choose a quiet moment.",
+    )
+    command.set_defaults(run=scrub)
     command = commands.add_parser("reembed", help="embed what waits; everything anew if the model changed")
     command.add_argument("--all", action="store_true", help="drop all vectors first")
     command.set_defaults(run=reembed)
@@ -92,6 +99,17 @@ def reembed(context: Context, options: argparse.Namespace) -> int:
         if after.last_failure:
             print(f"last failure: {after.last_failure}")
     return 1 if after.failed else 0
+
+
+def scrub(context: Context, options: argparse.Namespace) -> int:  # noqa: ARG001 - it has no options
+    """Scrub and say what is left; 1 where something is."""
+    with context.open() as db:
+        left = db.scrub()
+    if context.json:
+        context.emit({"leftovers": list(left)})
+    else:
+        print("nothing of what was removed is left in the store's files" if not left else "\n".join(left))
+    return 1 if left else 0
 
 
 def migrate(context: Context, options: argparse.Namespace) -> int:

@@ -24,6 +24,8 @@ def add_commands(commands: Any) -> None:
     )
     command.add_argument("source", metavar="SOURCE", help="the store that is read: a folder or a URL")
     command.add_argument("target", metavar="TARGET", help="the store that is filled, made when new")
+    command.add_argument("--source-blobs", metavar="PLACE", help="where the source's files are, if not in itself")
+    command.add_argument("--target-blobs", metavar="PLACE", help="where the target's files go, if not into itself")
     only = command.add_mutually_exclusive_group()
     only.add_argument("--check-only", action="store_true", help="copy nothing, only check")
     only.add_argument("--no-check", action="store_true", help="copy without the check")
@@ -34,8 +36,10 @@ def add_commands(commands: Any) -> None:
 def copy(context: Context, options: argparse.Namespace) -> int:
     """Copy, check, and say what came of it; 1 where something differs or was lost."""
     copied, compared = None, None
-    to, make = replace(context, store=options.target), not options.check_only
-    with replace(context, store=options.source).open() as source, to.open(make=make) as target:
+    # Each has its own place of files; the general option cannot mean both.
+    read = replace(context, store=options.source, blobs=options.source_blobs)
+    filled = replace(context, store=options.target, blobs=options.target_blobs)
+    with read.open() as source, filled.open(make=not options.check_only) as target:
         turns = source.state().counts["turns"]
         if not options.check_only:
             with bar(turns, "copying", "turns") as progress:
