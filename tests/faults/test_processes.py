@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -86,6 +87,8 @@ def test_a_forked_child_is_told_to_open_the_store_again(tmp_path: Path) -> None:
     db = threefold.open(tmp_path, embedder=HashEmbedder(16))
     with db.user("alice").turn("trip", turn="1") as turn:
         turn.prompt("before the fork")
+    while db.state().pending:  # a lock that the thread holds at this moment would be held for ever in the child
+        time.sleep(0.01)
     read, write = os.pipe()
     child = os.fork()
     if child == 0:

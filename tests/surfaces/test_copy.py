@@ -15,6 +15,7 @@ from typing import Any
 
 import apsw
 import pytest
+from postgres_server import server
 
 import threefold
 from threefold.errors import Conflict, InvalidInput
@@ -198,3 +199,21 @@ def test_equal_scores_may_change_places_and_be_cut_differently() -> None:
     assert "not among" in str(_unlike(scores(*full, ("a", 0.6)), scores(*full, ("b", 0.5)), 1e-4, "target"))
     assert "not among" in str(_unlike(scores(("a", 0.5)), scores(), 1e-4, "target"))
     assert "0.50000" in str(_unlike(scores(("a", 0.6)), scores(("a", 0.5)), 1e-4, "target"))
+
+
+def test_a_store_moves_to_postgresql_and_back(source: Path, tmp_path: Path, capsys: Any) -> None:
+    pg = server()
+    url = pg.take()
+    assert main(["copy", str(source), url]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[0] == "copied: 177 turns, 177 files; 0 turns were there already"
+    assert said[1] == "checked: 177 turns, 177 files, 200 questions: the same"
+    assert main(["copy", url, str(tmp_path / "back"), "--deep", "--json"]) == 0
+    done = json.loads(capsys.readouterr().out)
+    assert (done["copied"]["turns"], done["checked"]["differences"]) == (177, [])
+    assert main(["--db", url, "--user", "bob", "search", "mountain hut3", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["hits"]
+    with open_store(source) as one, open_store(tmp_path / "back") as back, open_store(url) as there:
+        assert differences(one, back) == differences(there, back) == ()
+        assert there.state(check=True).problems == ()
+    pg.give_back(url)
