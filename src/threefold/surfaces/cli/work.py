@@ -30,10 +30,8 @@ def worker(context: Context, options: argparse.Namespace) -> int:
     before = {sign: signal.signal(sign, lambda *_: stop.set()) for sign in (signal.SIGINT, signal.SIGTERM)}
     try:
         with context.open(make=True, background=True) as db:
-            embedder = "no embedder" if db.embedder is None else db.embedder.name
-            print(
-                f"threefold worker: at work with {embedder}; stop with SIGTERM or SIGINT", file=sys.stderr, flush=True
-            )
+            model = "no embedder" if db.embedder is None else db.embedder.name
+            print(f"threefold worker: at work with {model}; SIGTERM or SIGINT stops it", file=sys.stderr, flush=True)
             while not stop.wait(_LOOK_SECONDS):
                 pass
     finally:
