@@ -40,8 +40,8 @@ class Engine(Protocol):
     def settle(self) -> None:
         """What the engine does by itself in quiet moments after many writes, now."""
 
-    def size(self) -> tuple[int, int, int]:
-        """Rows, bytes of their texts, and bytes on disk of the record with every index, without logs."""
+    def size(self) -> dict[str, Any]:
+        """`rows`, `text_bytes`, and `bytes` on disk of the record with every index, without logs."""
         ...
 
     def bare_search(self, user: User) -> Ask:
@@ -96,10 +96,10 @@ class Sqlite:
         with closing(connect(Path(self.store) / "record.db")) as db:
             db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
-    def size(self) -> tuple[int, int, int]:
+    def size(self) -> dict[str, Any]:
         """See `Engine.size`."""
         ((rows, text),) = fetch(self._read, "SELECT count(*), sum(octet_length(text)) FROM rows")
-        return rows, text, (Path(self.store) / "record.db").stat().st_size
+        return {"rows": rows, "text_bytes": text, "bytes": (Path(self.store) / "record.db").stat().st_size}
 
     def bare_search(self, user: User) -> Ask:
         """See `Engine.bare_search`."""

@@ -133,15 +133,13 @@ class Loading:
             if floor is not None:
                 line |= {"floor_rows_per_second": floor, "ratio": floor / line["rows_per_second"]}
             yield line
-            rows, text, size = engine.size()
+            size = engine.size()
             yield {
                 "engine": engine.name,
                 "what": "size",
-                "rows": rows,
-                "bytes": size,
-                "text_bytes": text,
-                "bytes_per_row": size / rows,
-                "ratio": size / text,
+                **size,
+                "bytes_per_row": size["bytes"] / size["rows"],
+                "ratio": size["bytes"] / size["text_bytes"],
             }
 
     def _bare_rate(self, engine: Engine) -> float | None:

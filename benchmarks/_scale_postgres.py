@@ -15,6 +15,7 @@ from threefold.backends.opening import open_backend
 from threefold.backends.postgres.connection import planned_anew
 from threefold.backends.postgres.inserting import Inserts
 from threefold.backends.postgres.keys import owner_key, term_key
+from threefold.backends.postgres.opening import split_partitions
 from threefold.backends.postgres.search import semantic_statement, vector_text
 from threefold.backends.postgres.words import lexical_statement
 from threefold.model.scope import Scope
@@ -71,18 +72,15 @@ class Postgres:
             db.close()
         self.db, (self.backend, _) = opened(self.store, self._model), open_backend(self.store)
 
-    def size(self) -> tuple[int, int, int]:
-        """See `Engine.size`."""
+    def size(self) -> dict[str, Any]:
+        """See `Engine.size`; also by table, its parts and their indexes together."""
         rows, text = self._read.execute("SELECT count(*), sum(octet_length(text)) FROM threefold.rows").fetchall()[0]
-        return rows, int(text), sum(size for _, size in self.sizes())
-
-    def sizes(self) -> list[tuple[str, int]]:
-        """Tables, partitions together, with the bytes of each and its indexes; the largest first."""
         found = self._read.execute(
             r"""SELECT regexp_replace(relname, '_\d+$', '') AS name, sum(pg_total_relation_size(oid)) FROM pg_class
-               WHERE relnamespace = 'threefold'::regnamespace AND relkind = 'r' GROUP BY name ORDER BY 2 DESC"""
+                WHERE relnamespace = 'threefold'::regnamespace AND relkind = 'r' GROUP BY name ORDER BY 2 DESC"""
         )
-        return [(name, int(size)) for name, size in found.fetchall()]
+        tables = {name: int(size) for name, size in found.fetchall()}
+        return {"rows": rows, "text_bytes": int(text), "bytes": sum(tables.values()), "tables": tables}
 
     def bare_search(self, user: User) -> Ask:
         """See `Engine.bare_search`: both lists, in one transaction that speaks for the owner."""
@@ -165,7 +163,7 @@ _TABLES = """SELECT relname FROM pg_class WHERE relnamespace = 'threefold'::regn
 
 def _connected(url: str) -> psycopg.Connection[Any]:
     """As the product's connections are, without its pool."""
-    return psycopg.connect(url.partition("&partitions")[0], autocommit=True, prepare_threshold=0)
+    return psycopg.connect(split_partitions(url)[0], autocommit=True, prepare_threshold=0)
 
 
 def _speak_for(db: psycopg.Connection[Any], owner: UUID) -> None:

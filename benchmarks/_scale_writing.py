@@ -17,7 +17,6 @@ from _scale_searching import compared_ms
 import threefold
 from threefold.model.scope import Scope
 
-PROCESSES = 8
 _WARM_UP = 10
 
 
@@ -100,13 +99,13 @@ def _until(handle: threefold.Handle, said: Sequence[str], seconds: float) -> lis
     return took
 
 
-def processes(engine: Engine, name: str, said: Sequence[str], seconds: float) -> dict[str, Any]:
+def processes(engine: Engine, name: str, clients: int, said: Sequence[str], seconds: float) -> dict[str, Any]:
     """Clients as processes of one thread, as several instances of a service are."""
     context = multiprocessing.get_context("spawn")
-    ready, results = context.Barrier(PROCESSES + 1), context.Queue()
+    ready, results = context.Barrier(clients + 1), context.Queue()
     workers = [
         context.Process(target=_process, args=(engine.store, f"{name}.{i}", said, seconds, ready, results))
-        for i in range(PROCESSES)
+        for i in range(clients)
     ]
     for worker in workers:
         worker.start()
@@ -116,7 +115,7 @@ def processes(engine: Engine, name: str, said: Sequence[str], seconds: float) ->
     took = time.perf_counter() - start
     for worker in workers:
         worker.join()
-    return _line(engine, PROCESSES, "process", done, len(done) / took)
+    return _line(engine, clients, "process", done, len(done) / took)
 
 
 def _process(store: str, user: str, said: Sequence[str], seconds: float, ready: Any, results: Any) -> None:

@@ -56,6 +56,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--engines", default=",".join(ENGINES), help=f"some of {','.join(ENGINES)}")
     parser.add_argument("--clients", default="1,8,32", help="clients that record at once (1,8,32)")
+    parser.add_argument("--processes", type=int, default=8, help="on PostgreSQL also so many processes; 0 for none (8)")
     parser.add_argument("--seconds", type=float, default=10.0, help="how long each figure of recording takes (10)")
     parser.add_argument("--questions", type=int, default=100, help="questions for each figure of searching (100)")
     parser.add_argument("--dimensions", type=int, default=256, help="of the vectors (256)")
@@ -108,8 +109,8 @@ def _step(options: argparse.Namespace, loading: Loading, rows: int, said: Sequen
             yield threads(engine, name, clients, said, options.seconds)
     for engine in loading.engines:
         # Processes that share one file are what tests/faults is about.
-        if engine.name == "postgres" and max(options.clients) > 1:
-            yield processes(engine, f"writer {rows}.process", said, options.seconds)
+        if engine.name == "postgres" and options.processes:
+            yield processes(engine, f"writer {rows}.process", options.processes, said, options.seconds)
 
 
 def _engines(options: argparse.Namespace, folder: Path, model: MadeUp, stack: ExitStack) -> list[Engine]:
@@ -138,7 +139,7 @@ def table(lines: Sequence[dict[str, Any]]) -> str:
     """The figures to read; what has no column of its own stands at the end."""
     cells = [[*_COLUMNS, ""]]
     for line in lines:
-        rest = {name: value for name, value in line.items() if name not in (*_COLUMNS, "path", "n")}
+        rest = {name: value for name, value in line.items() if name not in (*_COLUMNS, "path", "n", "tables")}
         more = "; ".join(f"{name.replace('_', ' ')} {_shown(value)}" for name, value in rest.items())
         cells.append([*(_shown(line.get(name)) for name in _COLUMNS), more])
     widths = [max(len(line[i]) for line in cells) for i in range(len(_COLUMNS))]
