@@ -27,6 +27,7 @@ SIZES = (1000, 10_000, 100_000)
 PATH = "Store.commit of up to 256 turns, then claim and put_vectors of 256 rows; folding and the model not counted"
 _GROUP = 256
 _EMBED_EVERY = 5000
+_BARE = 5
 
 
 def load(backend: Backend, scope: Scope, records: Sequence[TurnRecord]) -> None:
@@ -64,10 +65,12 @@ class Loading:
     users: list[User] = field(default_factory=list)
     seconds: dict[tuple[str, str], float] = field(default_factory=lambda: defaultdict(float))
     _waiting: int = 0
+    _first: int = 0
+    _sizes: list[int] = field(default_factory=list)
 
     def grow(self, rows: int) -> Iterator[dict[str, Any]]:
         """Load up to `rows` rows in all, first the users who search; tells how fast, and how large it is."""
-        before = self.rows
+        before, self._first = self.rows, self.owners
         self.seconds.clear()
         with tqdm(total=rows - before, desc=f"loading to {rows:,}", unit="row", mininterval=1.0) as bar:
             for size in self._fitting(rows):
@@ -102,6 +105,7 @@ class Loading:
             engine.feed(scope, turns)
         self.owners += 1
         self.rows += rows
+        self._sizes.append(rows)
         self._waiting += rows
         bar.update(rows)
         if self._waiting >= _EMBED_EVERY:
@@ -143,16 +147,16 @@ class Loading:
             }
 
     def _bare_rate(self, engine: Engine) -> float | None:
-        """Rows a second of the bare driver, by small users: what is loaded bare stays in the floor's database."""
+        """Rows a second of the bare driver, by the last small users of the stage: what it loads stays in its tables."""
         took = []
-        for number in range(self.owners - min(5, self.owners), self.owners):
+        for number in range(max(self._first, self.owners - _BARE), self.owners):
             write = engine.bare_load(Scope(f"user {number}"))
             if write is None:
                 return None
             start = time.perf_counter()
             write()
-            took.append(time.perf_counter() - start)
-        return self.each / percentile(took, 0.5)
+            took.append((time.perf_counter() - start) / self._sizes[number])
+        return 1 / percentile(took, 0.5)
 
 
 def _in_turns(engines: Sequence[Engine], round_: int) -> list[Engine]:

@@ -95,8 +95,9 @@ class Postgres:
             words = {"keys": keys, **{f"k{i}": key for i, key in enumerate(keys)}}
             with db.pipeline(), db.transaction():
                 _speak_for(db, owner)
-                near = db.execute(semantic, common | asked)
+                # Both planned for the values at hand: the best that the statements can do.
                 with planned_anew(db):
+                    near = db.execute(semantic, common | asked)
                     found = db.execute(lexical_statement(len(keys), 0, ""), common | words)
                 near.fetchall()
                 found.fetchall()

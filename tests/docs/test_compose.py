@@ -164,6 +164,15 @@ def test_the_key_of_an_owner_as_the_documents_give_it(database: str) -> None:
     assert found == (owner_key(Scope("alice")),)
 
 
+def test_the_statements_of_maintenance_work_with_the_role_of_the_program(database: str) -> None:
+    page = (ROOT / "docs" / "scale.md").read_text("utf-8")
+    statements = re.findall(r"((?:ALTER TABLE|CLUSTER|REINDEX|VACUUM|ANALYZE) [^`;\n]*threefold[^`;\n]*)", page)
+    assert len(statements) == 5
+    with psycopg.connect(database, autocommit=True) as db:
+        for statement in statements:
+            db.execute(statement)
+
+
 def texts(db: psycopg.Connection[Any], user: str | None) -> list[str]:
     with db.transaction():
         if user is not None:
