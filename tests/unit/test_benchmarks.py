@@ -8,16 +8,23 @@ import math
 import sys
 from pathlib import Path
 
+import psycopg
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
 import _metrics
+import _scale_loading
 import _sets
 import latency
 import recall
+import scale
 from _dataset import item_of, limited
+from _scale_data import Histories, MadeUp, small_users
 from _texts import Synthetic, messages_of, turns
+from postgres_server import server
+
+from threefold.backends.postgres.opening import split_partitions
 
 HASHED = "threefold.testing.fakes:HashEmbedder"
 
@@ -323,3 +330,43 @@ class TestLatency:
         assert lines["record, 32 writers, durable"]["turns_per_second"] > 0
         assert lines["store bytes / text bytes"]["ratio"] > 0
         assert "p50 ≤ 1.5 × floor" in printed.err
+
+
+class TestScale:
+    def test_histories_are_the_same_for_a_seed_and_spread_over_a_year(self):
+        first, second = Histories(3), Histories(3)
+        made = first.turns(400)
+        assert made == second.turns(400)
+        assert len({(turn.conversation, turn.id) for turn in made}) == 200
+        assert (made[-1].started - made[0].started).days > 200
+        assert list(small_users(1001, 200)) == [200] * 5
+        vectors = MadeUp(16).embed(["where is the ferry", "the ferry", "and"])
+        assert vectors.shape == (3, 16)
+        assert (vectors**2).sum(1) == pytest.approx([1, 1, 1])
+
+    def test_both_engines_end_to_end(self, tmp_path, capsys, monkeypatch):
+        monkeypatch.setattr(_scale_loading, "SIZES", (40,))
+        urls = [server().take(), server().take()]
+        for url in urls:
+            with psycopg.connect(split_partitions(url)[0], autocommit=True) as db:
+                db.execute("DROP SCHEMA IF EXISTS threefold CASCADE")
+        arguments = ["--rows", "60,120", "--users", "4", "--clients", "1,2", "--processes", "1", "--seconds", "0.2"]
+        places = ["--postgres", urls[0], "--postgres-floor", urls[1], "--keep", str(tmp_path / "kept")]
+        assert scale.main([*arguments, *places, "--questions", "5", "--dimensions", "16"]) == 0
+        printed = capsys.readouterr()
+        lines = lines_of(printed.out)
+        seen = {(line["engine"], line["what"], line["rows"]) for line in lines}
+        for engine in ("sqlite", "postgres"):
+            for what in ("load", "search", "record", "semantic recall@10"):
+                assert {(engine, what, 60), (engine, what, 120)} <= seen
+            assert (engine, "growth", 120) in seen
+        for line in lines:
+            assert line["benchmark"] == "scale"
+            if line["what"] in ("search", "record", "load") and line.get("clients", 1) == 1 and "kind" not in line:
+                assert line["ratio"] > 0
+            if line["what"] == "semantic recall@10":
+                assert line["recall"] == 1.0
+            if line["what"] == "agreement":
+                assert line["equal_hits"] == 1.0
+        assert {line["clients"] for line in lines if line["what"] == "record"} == {1, 2}
+        assert "bytes per row" in printed.err

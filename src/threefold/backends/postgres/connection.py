@@ -27,6 +27,13 @@ CONNECT_SECONDS = 5
 LOCK_TIMEOUT = "30s"
 # How long a call goes on trying while the server is away, and the longest pause between two tries.
 RETRY_SECONDS, RETRY_PAUSE = 10.0, 1.0
+# Plans are made once for each connection, in the order in which a statement joins its tables (before the first ANALYZE
+# the planner knows no better), and never compiled: that takes longer than what these statements do.
+_PLANNER = (
+    "set_config('plan_cache_mode', 'force_generic_plan', true)",
+    "set_config('join_collapse_limit', '1', true)",
+    "set_config('jit', 'off', true)",
+)
 # The server went away or could not be reached: what class 08, a shutdown, or no state at all says.
 _LOST = re.compile("08...|57P0[1-3]")
 # Two transactions stood in each other's way; one was undone.
@@ -169,7 +176,7 @@ class Database:
         settings = [
             "set_config('threefold.owner', %s, true)",
             "set_config('threefold.operator', %s, true)",
-            "set_config('plan_cache_mode', 'force_generic_plan', true)",
+            *_PLANNER,
         ]
         if not read_only:
             settings.append(f"set_config('lock_timeout', '{LOCK_TIMEOUT}', true)")

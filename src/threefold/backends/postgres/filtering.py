@@ -5,15 +5,21 @@ from __future__ import annotations
 from threefold.model.query import Query
 from threefold.model.times import to_micros
 
-# What ranking needs of the rows of `best`, with the names that their keys are made of.
-NAMED = """SELECT l.row, l.score, c.name, t.name, r.seq, r.role, r.at, r.position, r.word_count FROM best AS l
-    JOIN threefold.rows AS r ON r.owner = %(owner)s AND r.number = l.row
-    JOIN threefold.turns AS t ON t.owner = %(owner)s AND t.number = r.turn
-    JOIN threefold.conversations AS c ON c.owner = %(owner)s AND c.number = r.conversation
-    ORDER BY l.score DESC, l.row DESC"""
 # Expired rows are swept soon after their time; the owner's first end tells whether there are any to leave out.
 _ANY_OVER = "(SELECT expires <= %(now)s FROM threefold.owners WHERE owner = %(owner)s)"
 _LIVE = "(r.expires IS NULL OR r.expires > %(now)s)"
+
+
+def named(order: str) -> str:
+    """The end of a list's statement: what ranking needs of the rows of `best`, with the names of their keys.
+
+    `order` says which row comes first of those with the same score: ASC or DESC by number.
+    """
+    return f"""SELECT l.row, l.score, c.name, t.name, r.seq, r.role, r.at, r.position, r.word_count FROM best AS l
+        JOIN threefold.rows AS r ON r.owner = %(owner)s AND r.number = l.row
+        JOIN threefold.turns AS t ON t.owner = %(owner)s AND t.number = r.turn
+        JOIN threefold.conversations AS c ON c.owner = %(owner)s AND c.number = r.conversation
+        ORDER BY l.score DESC, l.row {order}"""
 
 
 def narrow(query: Query) -> tuple[str, dict[str, object]]:

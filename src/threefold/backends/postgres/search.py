@@ -14,7 +14,7 @@ from uuid import UUID
 from psycopg import Cursor
 
 from threefold.backends.postgres.connection import Db, run
-from threefold.backends.postgres.filtering import NAMED, join_and_condition, narrow
+from threefold.backends.postgres.filtering import join_and_condition, named, narrow
 from threefold.backends.postgres.keys import owner_key, term_key, vector_text
 from threefold.backends.postgres.words import lexical
 from threefold.model.query import Candidate, Candidates, ListName, Query
@@ -129,15 +129,14 @@ def _semantic(
     mine = {
         **values,
         "owner": owner,
-        "depth": query.depth,
         "vector": vector_text(query.vector),
         "model": query.model,
         "dimensions": str(query.vector.shape[0]),
     }
-    return run(db, semantic_statement(narrowing), mine)
+    return run(db, semantic_statement(narrowing, query.depth), mine)
 
 
-def semantic_statement(narrowing: str) -> str:
+def semantic_statement(narrowing: str, depth: int) -> str:
     """The nearest rows. `+ 0` keeps the order exact: an index on vectors would order first and filter by owner after.
 
     Nothing is read where the store's vectors are another model's.
@@ -148,8 +147,8 @@ def semantic_statement(narrowing: str) -> str:
             FROM threefold.vectors AS v {join}
             WHERE v.owner = %(owner)s AND (SELECT count(*) FROM threefold.meta
                 WHERE (key, value) IN (('embedder', %(model)s), ('dimensions', %(dimensions)s))) = 2 {condition}
-            ORDER BY (v.embedding <#> %(vector)s::halfvec) + 0, v.row LIMIT %(depth)s
-        ), best AS (SELECT * FROM nearest WHERE score > 0) {NAMED}"""
+            ORDER BY (v.embedding <#> %(vector)s::halfvec) + 0, v.row LIMIT {depth:d}
+        ), best AS (SELECT * FROM nearest WHERE score > 0) {named("ASC")}"""
 
 
 def _model_warning(query: Query, stored: Mapping[str, str]) -> tuple[str, ...]:

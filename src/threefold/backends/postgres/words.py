@@ -13,7 +13,7 @@ from uuid import UUID
 from psycopg import Cursor
 
 from threefold.backends.postgres.connection import Db, planned_anew, run
-from threefold.backends.postgres.filtering import NAMED, join_and_condition
+from threefold.backends.postgres.filtering import join_and_condition, named
 from threefold.backends.postgres.keys import term_key
 from threefold.search.bm25 import BESIDE, K1, B
 from threefold.text.terms import WILDCARD
@@ -35,14 +35,16 @@ def lexical(
         **{f"p{i}": prefix for i, prefix in enumerate(prefixes)},
         "owner": owner,
         "keys": keys,
-        "depth": depth,
     }
     with planned_anew(db):
-        return run(db, lexical_statement(len(keys), len(prefixes), narrowing), mine)
+        return run(db, lexical_statement(len(keys), len(prefixes), narrowing, depth), mine)
 
 
-def lexical_statement(words: int, prefixes: int, narrowing: str) -> str:
-    """The statement for so many words (`k0`, `k1`, …) and beginnings of words (`p0`, …)."""
+def lexical_statement(words: int, prefixes: int, narrowing: str, depth: int) -> str:
+    """The statement for so many words (`k0`, `k1`, …) and beginnings of words (`p0`, …).
+
+    `depth` stands in it as a number, so that the planner knows how few rows are to be named.
+    """
     expanded = [
         f"""x{i} AS MATERIALIZED (SELECT coalesce(array_agg(key), '{{}}') AS keys FROM threefold.vocabulary
             WHERE owner = %(owner)s AND starts_with(term, %(p{i})s)),"""
@@ -73,5 +75,5 @@ def lexical_statement(words: int, prefixes: int, narrowing: str) -> str:
                 FROM matched) AS m
         ), best AS MATERIALIZED (
             SELECT l.row, {K1 + 1}::float8 * l.score AS score FROM scored AS l {join} WHERE true {condition}
-            ORDER BY l.score DESC, l.row DESC LIMIT %(depth)s
-        ) {NAMED}"""
+            ORDER BY l.score DESC, l.row DESC LIMIT {depth:d}
+        ) {named("DESC")}"""

@@ -25,17 +25,17 @@ class Context:
     json: bool
     blobs: str | None = None
 
-    def open(self, make: bool = False) -> threefold.Threefold:
+    def open(self, make: bool = False, background: bool = False) -> threefold.Threefold:
         """The store; one that is not there is made only where `make` says so.
 
-        No background thread: a command does its work and ends.
+        No background thread, unless it is asked for: a command does its work and ends.
 
         Raises:
             NotFound: there is no such store. Otherwise as `threefold.open`.
         """
         if not make and not self.store_exists():
             raise NotFound(f"no store at {self.store}; `threefold import PATH` makes one, --db STORE names another")
-        return threefold.open(self.store, background=False, blobs=self.blobs)
+        return threefold.open(self.store, background=background, blobs=self.blobs)
 
     def store_exists(self) -> bool:
         """Whether there is a store already; of one that is named by a URL nothing is known before it is opened."""

@@ -149,7 +149,7 @@ CREATE TABLE threefold.waiting (
     error text,
     PRIMARY KEY (owner, row)
 ) PARTITION BY HASH (owner);
-CREATE INDEX waiting_due ON threefold.waiting (due);
+CREATE INDEX waiting_due ON threefold.waiting (due, owner, row);
 
 -- What was removed, by hash: enough to tell the owner, nothing to read.
 CREATE TABLE threefold.tombstones (
