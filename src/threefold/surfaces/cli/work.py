@@ -49,9 +49,8 @@ def _once(context: Context) -> int:
     if context.json:
         context.emit({"expired": expired, "collected": collected, "pending": state.pending, "failed": state.failed})
     else:
-        print(
-            f"{expired} turns expired, {collected} files collected, {state.pending} rows wait for a vector, {state.failed} failed"
-        )
+        print(f"{expired} turns expired, {collected} unreferenced files removed")
+        print(f"{state.pending} rows wait for a vector, {state.failed} failed")
         if state.last_failure:
             print(f"last failure: {state.last_failure}")
     return 1 if state.failed else 0
