@@ -62,15 +62,21 @@ def _still_waiting(db: Db, rows: Sequence[PendingRow]) -> dict[int, _PLACE]:
     """
     owners = sorted({owner_key(row.scope) for row in rows})
     run(db, "SELECT 1 FROM threefold.owners WHERE owner = ANY(%s) ORDER BY owner FOR UPDATE", (owners,))
+    # OFFSET 0 keeps each look-up one by its whole key: without statistics the planner takes an owner to have one row,
+    # and joins by the owner alone.
     found = fetch(
         db,
-        """SELECT a.i, r.owner, r.number, r.author, r.text
+        """SELECT a.i, a.owner, r.number, r.author, r.text
            FROM unnest(%s::integer[], %s::uuid[], %s::text[], %s::text[], %s::integer[])
                AS a (i, owner, conversation, turn, seq)
-           JOIN threefold.conversations AS c ON c.owner = a.owner AND c.name = a.conversation
-           JOIN threefold.turns AS t ON t.owner = a.owner AND t.conversation = c.number AND t.name = a.turn
-           JOIN threefold.rows AS r ON r.owner = a.owner AND r.turn = t.number AND r.seq = a.seq
-           JOIN threefold.waiting AS w ON w.owner = a.owner AND w.row = r.number""",
+           CROSS JOIN LATERAL (SELECT c.number FROM threefold.conversations AS c
+               WHERE c.owner = a.owner AND c.name = a.conversation OFFSET 0) AS c
+           CROSS JOIN LATERAL (SELECT t.number FROM threefold.turns AS t
+               WHERE t.owner = a.owner AND t.conversation = c.number AND t.name = a.turn OFFSET 0) AS t
+           CROSS JOIN LATERAL (SELECT r.number, r.author, r.text FROM threefold.rows AS r
+               WHERE r.owner = a.owner AND r.turn = t.number AND r.seq = a.seq OFFSET 0) AS r
+           CROSS JOIN LATERAL (SELECT 1 FROM threefold.waiting AS w
+               WHERE w.owner = a.owner AND w.row = r.number OFFSET 0) AS w""",
         (
             list(range(len(rows))),
             [owner_key(row.scope) for row in rows],
@@ -96,17 +102,13 @@ def put_vectors(db: Db, model: str, done: Sequence[tuple[PendingRow, np.ndarray]
         for number, vector in vectors.items():
             inserts.add("vectors", number, vector)
         inserts.flush(db)
-    _leave_queue(db, list(places.values()))
+        # Owner by owner: for a list over all of them the planner reads the whole queue.
+        run(
+            db,
+            "DELETE FROM threefold.waiting WHERE owner = %s AND row = ANY(%s::integer[])",
+            (owner, list(vectors)),
+        )
     return sum(map(len, by_owner.values()))
-
-
-def _leave_queue(db: Db, places: Sequence[_PLACE]) -> None:
-    run(
-        db,
-        """DELETE FROM threefold.waiting AS w USING unnest(%s::uuid[], %s::integer[]) AS u (owner, row)
-           WHERE w.owner = u.owner AND w.row = u.row""",
-        ([owner for owner, _ in places], [row for _, row in places]),
-    )
 
 
 def check_model(db: Db, model: str, dimensions: int) -> None:
@@ -136,13 +138,16 @@ def check_model(db: Db, model: str, dimensions: int) -> None:
 
 def embedding_failed(db: Db, rows: Sequence[PendingRow], why: str, retry_at: datetime) -> None:
     """Note why, and when to try again."""
-    places = list(_still_waiting(db, rows).values())
-    run(
-        db,
-        """UPDATE threefold.waiting AS w SET attempts = attempts + 1, error = %s, due = %s
-           FROM unnest(%s::uuid[], %s::integer[]) AS u (owner, row) WHERE w.owner = u.owner AND w.row = u.row""",
-        (kept(why[:500]), to_micros(retry_at), [owner for owner, _ in places], [row for _, row in places]),
-    )
+    by_owner: dict[UUID, list[int]] = defaultdict(list)
+    for owner, number in _still_waiting(db, rows).values():
+        by_owner[owner].append(number)
+    for owner, numbers in by_owner.items():
+        run(
+            db,
+            """UPDATE threefold.waiting SET attempts = attempts + 1, error = %s, due = %s
+               WHERE owner = %s AND row = ANY(%s::integer[])""",
+            (kept(why[:500]), to_micros(retry_at), owner, numbers),
+        )
 
 
 def reset_vectors(db: Db) -> int:
