@@ -27,7 +27,11 @@ _PLACE = tuple[UUID, int]
 
 
 def claim(db: Db, limit: int, now: datetime, lease_seconds: float) -> tuple[PendingRow, ...]:
-    """Take the next rows that are due; what another worker is taking at this moment is passed over."""
+    """Take the next rows that are due; what another worker is taking at this moment is passed over.
+
+    OFFSET 0, here and below, keeps each look-up one by its whole key: without statistics the planner takes an owner to
+    have one row, and joins by the owner alone.
+    """
     claimed = fetch(
         db,
         """WITH due AS MATERIALIZED (
@@ -38,10 +42,15 @@ def claim(db: Db, limit: int, now: datetime, lease_seconds: float) -> tuple[Pend
                WHERE w.owner = d.owner AND w.row = d.row RETURNING w.owner, w.row, w.attempts
            )
            SELECT o.tenant, o.name, c.name, t.name, r.seq, r.author, r.text, w.attempts
-           FROM claimed AS w JOIN threefold.owners AS o ON o.owner = w.owner
-           JOIN threefold.rows AS r ON r.owner = w.owner AND r.number = w.row
-           JOIN threefold.turns AS t ON t.owner = r.owner AND t.number = r.turn
-           JOIN threefold.conversations AS c ON c.owner = r.owner AND c.number = r.conversation
+           FROM claimed AS w
+           CROSS JOIN LATERAL (SELECT * FROM threefold.owners AS o WHERE o.owner = w.owner OFFSET 0) AS o
+           CROSS JOIN LATERAL (
+               SELECT * FROM threefold.rows AS r WHERE r.owner = w.owner AND r.number = w.row OFFSET 0) AS r
+           CROSS JOIN LATERAL (
+               SELECT * FROM threefold.turns AS t WHERE t.owner = w.owner AND t.number = r.turn OFFSET 0) AS t
+           CROSS JOIN LATERAL (
+               SELECT * FROM threefold.conversations AS c WHERE c.owner = w.owner AND c.number = r.conversation OFFSET 0
+           ) AS c
            ORDER BY w.owner, w.row""",
         {"now": to_micros(now), "limit": limit, "until": to_micros(now + timedelta(seconds=lease_seconds))},
     )
@@ -62,8 +71,6 @@ def _still_waiting(db: Db, rows: Sequence[PendingRow]) -> dict[int, _PLACE]:
     """
     owners = sorted({owner_key(row.scope) for row in rows})
     run(db, "SELECT 1 FROM threefold.owners WHERE owner = ANY(%s) ORDER BY owner FOR UPDATE", (owners,))
-    # OFFSET 0 keeps each look-up one by its whole key: without statistics the planner takes an owner to have one row,
-    # and joins by the owner alone.
     found = fetch(
         db,
         """SELECT a.i, a.owner, r.number, r.author, r.text
