@@ -164,7 +164,9 @@ def reset_vectors(db: Db) -> int:
     run(db, "SELECT 1 FROM threefold.owners ORDER BY owner FOR UPDATE")
     run(db, "DELETE FROM threefold.vectors")
     run(db, "DELETE FROM threefold.waiting")
-    return touched(change(db, "INSERT INTO threefold.waiting (owner, row) SELECT owner, number FROM threefold.rows"))
+    # An owner that is new since queues its rows itself.
+    queue = "INSERT INTO threefold.waiting (owner, row) SELECT owner, number FROM threefold.rows ON CONFLICT DO NOTHING"
+    return touched(change(db, queue))
 
 
 def state(db: Db, now: datetime, check: bool) -> StoreState:
