@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from threefold.backends.postgres.connection import Db, change, fetch, one, run, touched
+from threefold.backends.postgres.connection import Db, change, fetch, one, planned_anew, run, touched
 from threefold.backends.postgres.inserting import Inserts
 from threefold.backends.postgres.keys import given, kept, owner_key
 from threefold.backends.postgres.search import vector_text
@@ -110,11 +110,12 @@ def put_vectors(db: Db, model: str, done: Sequence[tuple[PendingRow, np.ndarray]
             inserts.add("vectors", number, vector)
         inserts.flush(db)
         # Owner by owner: for a list over all of them the planner reads the whole queue.
-        run(
-            db,
-            "DELETE FROM threefold.waiting WHERE owner = %s AND row = ANY(%s::integer[])",
-            (owner, list(vectors)),
-        )
+        with planned_anew(db):
+            run(
+                db,
+                "DELETE FROM threefold.waiting WHERE owner = %s AND row = ANY(%s::integer[])",
+                (owner, list(vectors)),
+            )
     return sum(map(len, by_owner.values()))
 
 
@@ -149,12 +150,13 @@ def embedding_failed(db: Db, rows: Sequence[PendingRow], why: str, retry_at: dat
     for owner, number in _still_waiting(db, rows).values():
         by_owner[owner].append(number)
     for owner, numbers in by_owner.items():
-        run(
-            db,
-            """UPDATE threefold.waiting SET attempts = attempts + 1, error = %s, due = %s
-               WHERE owner = %s AND row = ANY(%s::integer[])""",
-            (kept(why[:500]), to_micros(retry_at), owner, numbers),
-        )
+        with planned_anew(db):
+            run(
+                db,
+                """UPDATE threefold.waiting SET attempts = attempts + 1, error = %s, due = %s
+                   WHERE owner = %s AND row = ANY(%s::integer[])""",
+                (kept(why[:500]), to_micros(retry_at), owner, numbers),
+            )
 
 
 def reset_vectors(db: Db) -> int:
@@ -221,6 +223,8 @@ def _inconsistent(db: Db) -> list[str]:
         "rows neither embedded nor waiting": """threefold.rows AS r WHERE NOT EXISTS (
             SELECT 1 FROM threefold.vectors AS v WHERE v.owner = r.owner AND v.row = r.number) AND NOT EXISTS (
             SELECT 1 FROM threefold.waiting AS w WHERE w.owner = r.owner AND w.row = r.number)""",
+        "rows that wait but are not there": """threefold.waiting AS w WHERE NOT EXISTS (
+            SELECT 1 FROM threefold.rows AS r WHERE r.owner = w.owner AND r.number = w.row)""",
         "conversations that miscount their turns": """threefold.conversations AS c WHERE c.turns <> (
             SELECT count(*) FROM threefold.turns AS t WHERE t.owner = c.owner AND t.conversation = c.number)""",
         "owners that miscount their rows": """threefold.owners AS o WHERE (o.rows, o.words) <> (
