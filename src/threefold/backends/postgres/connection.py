@@ -82,7 +82,9 @@ def planned_anew(db: Db) -> Iterator[None]:
     """Statements inside are planned for the values at hand.
 
     Elsewhere a plan is made once for each connection, since planning costs more than what most statements do. But
-    whether an index pays may depend on the owner: one has ten rows, another a million.
+    whether an index pays may depend on the owner: one has ten rows, another a million. And with a plan made before,
+    PostgreSQL 18 passes over rows of a partitioned table that another transaction changed while it waited for them:
+    rows that are changed without the owner's lock, those of the queue, are deleted with a plan made anew.
     """
     run(db, "SELECT set_config('plan_cache_mode', 'force_custom_plan', true)")
     yield

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from threefold.backends.postgres import work as working
-from threefold.backends.postgres.connection import Db, fetch, run
+from threefold.backends.postgres.connection import Db, fetch, planned_anew, run
 from threefold.backends.postgres.keys import given, kept, owner_key, vector_text
 from threefold.backends.postgres.owners import make_owner
 from threefold.backends.postgres.records import ROW, make_feedback, make_record
@@ -201,11 +201,12 @@ def _bring_in_step(work: Work, same: Sequence[tuple[int, MovedTurn]]) -> None:
             if seq in turn.vectors:
                 work.inserts.add("vectors", row, vector_text(turn.vectors[seq]))
                 embedded.append(row)
-    run(
-        work.db,
-        "DELETE FROM threefold.waiting WHERE owner = %s AND row = ANY(%s::integer[])",
-        (work.owner.key, embedded),
-    )
+    with planned_anew(work.db):
+        run(
+            work.db,
+            "DELETE FROM threefold.waiting WHERE owner = %s AND row = ANY(%s::integer[])",
+            (work.owner.key, embedded),
+        )
 
 
 def tombstones(db: Db, scope: Scope) -> dict[bytes, Gone]:

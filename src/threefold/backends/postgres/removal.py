@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from uuid import UUID
 
-from threefold.backends.postgres.connection import Db, change, fetch, one, run, touched
+from threefold.backends.postgres.connection import Db, change, fetch, one, planned_anew, run, touched
 from threefold.backends.postgres.indexing import forget_words
 from threefold.backends.postgres.keys import given, kept
 from threefold.backends.postgres.owners import Owner, lock_owner
@@ -43,15 +43,16 @@ def _remove_chunk(db: Db, owner: Owner, turns: list[int]) -> Counter[str]:
                   ARRAY(SELECT DISTINCT unnest(terms) FROM gone) FROM gone""",
         mine,
     )
-    derived = {
-        store: change(
-            db,
-            f"""DELETE FROM threefold.{table} AS d USING threefold.rows AS r WHERE d.owner = %(owner)s
-                AND r.owner = %(owner)s AND d.row = r.number AND r.turn = ANY(%(turns)s::integer[])""",
-            mine,
-        )
-        for table, store in (("vectors", "vectors"), ("waiting", "queue"))
-    }
+    with planned_anew(db):
+        derived = {
+            store: change(
+                db,
+                f"""DELETE FROM threefold.{table} AS d USING threefold.rows AS r WHERE d.owner = %(owner)s
+                    AND r.owner = %(owner)s AND d.row = r.number AND r.turn = ANY(%(turns)s::integer[])""",
+                mine,
+            )
+            for table, store in (("vectors", "vectors"), ("waiting", "queue"))
+        }
     held = {
         table: change(
             db,
@@ -114,7 +115,8 @@ def _purge_owner(db: Db, scope: Scope, owner: Owner | None, blobs: Blobs) -> Cou
         digests = fetch(db, "DELETE FROM threefold.files WHERE owner = %s RETURNING digest", (owner.key,))
         _doom(db, owner, sorted({digest for (digest,) in digests}))
         for table in _OWNED:
-            emptied = change(db, f"DELETE FROM threefold.{table} WHERE owner = %s", (owner.key,))
+            with planned_anew(db):
+                emptied = change(db, f"DELETE FROM threefold.{table} WHERE owner = %s", (owner.key,))
             gone[_STORES.get(table, table)] = touched(emptied)
         gone["files"] = len(digests)
         gone["owners"] = touched(change(db, "DELETE FROM threefold.owners WHERE owner = %s", (owner.key,)))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from threefold.backends.postgres.connection import Db, change, fetch, one, run, touched
+from threefold.backends.postgres.connection import Db, change, fetch, one, planned_anew, run, touched
 from threefold.backends.postgres.inserting import Inserts
 from threefold.backends.postgres.keys import given, kept, owner_key, vector_text
 from threefold.errors import Conflict
@@ -27,27 +27,46 @@ _PLACE = tuple[UUID, int]
 
 def claim(db: Db, limit: int, now: datetime, lease_seconds: float) -> tuple[PendingRow, ...]:
     """Take the next rows that are due; what another worker is taking at this moment is passed over."""
+    with planned_anew(db):
+        due = fetch(
+            db,
+            f"""SELECT owner, row, attempts FROM threefold.waiting WHERE due <= %s
+                ORDER BY due, owner, row LIMIT {limit:d} FOR UPDATE SKIP LOCKED""",
+            (to_micros(now),),
+        )
+    until = to_micros(now + timedelta(seconds=lease_seconds))
+    # Owner by owner: for a list over all of them the planner reads the whole queue.
+    for owner, rows in _by_owner([(owner, row) for owner, row, _ in due]).items():
+        mine = (until, owner, rows)
+        run(db, "UPDATE threefold.waiting SET due = %s WHERE owner = %s AND row = ANY(%s::integer[])", mine)
+    # OFFSET 0, here and below, keeps each look-up one by its whole key: without statistics the planner takes an owner
+    # to have one row, and joins by the owner alone.
     claimed = fetch(
         db,
-        """WITH due AS MATERIALIZED (
-               SELECT owner, row FROM threefold.waiting WHERE due <= %(now)s
-               ORDER BY due, owner, row LIMIT %(limit)s FOR UPDATE SKIP LOCKED
-           ), claimed AS (
-               UPDATE threefold.waiting AS w SET due = %(until)s FROM due AS d
-               WHERE w.owner = d.owner AND w.row = d.row RETURNING w.owner, w.row, w.attempts
-           )
-           SELECT o.tenant, o.name, c.name, t.name, r.seq, r.author, r.text, w.attempts
-           FROM claimed AS w JOIN threefold.owners AS o ON o.owner = w.owner
-           JOIN threefold.rows AS r ON r.owner = w.owner AND r.number = w.row
-           JOIN threefold.turns AS t ON t.owner = r.owner AND t.number = r.turn
-           JOIN threefold.conversations AS c ON c.owner = r.owner AND c.number = r.conversation
+        """SELECT o.tenant, o.name, c.name, t.name, r.seq, r.author, r.text, w.attempts
+           FROM unnest(%s::uuid[], %s::integer[], %s::integer[]) AS w (owner, row, attempts)
+           CROSS JOIN LATERAL (SELECT * FROM threefold.owners AS o WHERE o.owner = w.owner OFFSET 0) AS o
+           CROSS JOIN LATERAL (
+               SELECT * FROM threefold.rows AS r WHERE r.owner = w.owner AND r.number = w.row OFFSET 0) AS r
+           CROSS JOIN LATERAL (
+               SELECT * FROM threefold.turns AS t WHERE t.owner = w.owner AND t.number = r.turn OFFSET 0) AS t
+           CROSS JOIN LATERAL (
+               SELECT * FROM threefold.conversations AS c WHERE c.owner = w.owner AND c.number = r.conversation OFFSET 0
+           ) AS c
            ORDER BY w.owner, w.row""",
-        {"now": to_micros(now), "limit": limit, "until": to_micros(now + timedelta(seconds=lease_seconds))},
+        tuple(map(list, zip(*due, strict=True))) if due else ([], [], []),
     )
     return tuple(
         PendingRow(Scope(user, tenant), RowKey(conversation, turn, seq), _spoken(author, text), attempts)
         for tenant, user, conversation, turn, seq, author, text, attempts in claimed
     )
+
+
+def _by_owner(places: Iterable[_PLACE]) -> dict[UUID, list[int]]:
+    found: dict[UUID, list[int]] = defaultdict(list)
+    for owner, row in places:
+        found[owner].append(row)
+    return found
 
 
 def _spoken(author: str | None, text: str) -> str:
@@ -63,13 +82,17 @@ def _still_waiting(db: Db, rows: Sequence[PendingRow]) -> dict[int, _PLACE]:
     run(db, "SELECT 1 FROM threefold.owners WHERE owner = ANY(%s) ORDER BY owner FOR UPDATE", (owners,))
     found = fetch(
         db,
-        """SELECT a.i, r.owner, r.number, r.author, r.text
+        """SELECT a.i, a.owner, r.number, r.author, r.text
            FROM unnest(%s::integer[], %s::uuid[], %s::text[], %s::text[], %s::integer[])
                AS a (i, owner, conversation, turn, seq)
-           JOIN threefold.conversations AS c ON c.owner = a.owner AND c.name = a.conversation
-           JOIN threefold.turns AS t ON t.owner = a.owner AND t.conversation = c.number AND t.name = a.turn
-           JOIN threefold.rows AS r ON r.owner = a.owner AND r.turn = t.number AND r.seq = a.seq
-           JOIN threefold.waiting AS w ON w.owner = a.owner AND w.row = r.number""",
+           CROSS JOIN LATERAL (SELECT c.number FROM threefold.conversations AS c
+               WHERE c.owner = a.owner AND c.name = a.conversation OFFSET 0) AS c
+           CROSS JOIN LATERAL (SELECT t.number FROM threefold.turns AS t
+               WHERE t.owner = a.owner AND t.conversation = c.number AND t.name = a.turn OFFSET 0) AS t
+           CROSS JOIN LATERAL (SELECT r.number, r.author, r.text FROM threefold.rows AS r
+               WHERE r.owner = a.owner AND r.turn = t.number AND r.seq = a.seq OFFSET 0) AS r
+           CROSS JOIN LATERAL (SELECT 1 FROM threefold.waiting AS w
+               WHERE w.owner = a.owner AND w.row = r.number OFFSET 0) AS w""",
         (
             list(range(len(rows))),
             [owner_key(row.scope) for row in rows],
@@ -95,17 +118,14 @@ def put_vectors(db: Db, model: str, done: Sequence[tuple[PendingRow, np.ndarray]
         for number, vector in vectors.items():
             inserts.add("vectors", number, vector)
         inserts.flush(db)
-    _leave_queue(db, list(places.values()))
+        # Owner by owner: for a list over all of them the planner reads the whole queue.
+        with planned_anew(db):
+            run(
+                db,
+                "DELETE FROM threefold.waiting WHERE owner = %s AND row = ANY(%s::integer[])",
+                (owner, list(vectors)),
+            )
     return sum(map(len, by_owner.values()))
-
-
-def _leave_queue(db: Db, places: Sequence[_PLACE]) -> None:
-    run(
-        db,
-        """DELETE FROM threefold.waiting AS w USING unnest(%s::uuid[], %s::integer[]) AS u (owner, row)
-           WHERE w.owner = u.owner AND w.row = u.row""",
-        ([owner for owner, _ in places], [row for _, row in places]),
-    )
 
 
 def check_model(db: Db, model: str, dimensions: int) -> None:
@@ -135,13 +155,14 @@ def check_model(db: Db, model: str, dimensions: int) -> None:
 
 def embedding_failed(db: Db, rows: Sequence[PendingRow], why: str, retry_at: datetime) -> None:
     """Note why, and when to try again."""
-    places = list(_still_waiting(db, rows).values())
-    run(
-        db,
-        """UPDATE threefold.waiting AS w SET attempts = attempts + 1, error = %s, due = %s
-           FROM unnest(%s::uuid[], %s::integer[]) AS u (owner, row) WHERE w.owner = u.owner AND w.row = u.row""",
-        (kept(why[:500]), to_micros(retry_at), [owner for owner, _ in places], [row for _, row in places]),
-    )
+    for owner, numbers in _by_owner(_still_waiting(db, rows).values()).items():
+        with planned_anew(db):
+            run(
+                db,
+                """UPDATE threefold.waiting SET attempts = attempts + 1, error = %s, due = %s
+                   WHERE owner = %s AND row = ANY(%s::integer[])""",
+                (kept(why[:500]), to_micros(retry_at), owner, numbers),
+            )
 
 
 def reset_vectors(db: Db) -> int:
@@ -151,7 +172,9 @@ def reset_vectors(db: Db) -> int:
     run(db, "SELECT 1 FROM threefold.owners ORDER BY owner FOR UPDATE")
     run(db, "DELETE FROM threefold.vectors")
     run(db, "DELETE FROM threefold.waiting")
-    return touched(change(db, "INSERT INTO threefold.waiting (owner, row) SELECT owner, number FROM threefold.rows"))
+    # An owner that is new since queues its rows itself.
+    queue = "INSERT INTO threefold.waiting (owner, row) SELECT owner, number FROM threefold.rows ON CONFLICT DO NOTHING"
+    return touched(change(db, queue))
 
 
 def state(db: Db, now: datetime, check: bool) -> StoreState:
@@ -206,6 +229,8 @@ def _inconsistent(db: Db) -> list[str]:
         "rows neither embedded nor waiting": """threefold.rows AS r WHERE NOT EXISTS (
             SELECT 1 FROM threefold.vectors AS v WHERE v.owner = r.owner AND v.row = r.number) AND NOT EXISTS (
             SELECT 1 FROM threefold.waiting AS w WHERE w.owner = r.owner AND w.row = r.number)""",
+        "rows that wait but are not there": """threefold.waiting AS w WHERE NOT EXISTS (
+            SELECT 1 FROM threefold.rows AS r WHERE r.owner = w.owner AND r.number = w.row)""",
         "conversations that miscount their turns": """threefold.conversations AS c WHERE c.turns <> (
             SELECT count(*) FROM threefold.turns AS t WHERE t.owner = c.owner AND t.conversation = c.number)""",
         "owners that miscount their rows": """threefold.owners AS o WHERE (o.rows, o.words) <> (
