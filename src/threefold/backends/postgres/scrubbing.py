@@ -19,7 +19,8 @@ from threefold.backends.postgres.connection import Database, Db, fetch, run
 
 # Rewritten within about a second.
 SMALL_BYTES = 64 * 2**20
-_TRIES, _PAUSE = 20, 0.1
+# How long open transactions are waited for, over all tables.
+_PATIENCE, _PAUSE = 2.0, 0.1
 _LOCK_TIMEOUT = "2s"
 _SHARED = ("meta", "migrations")
 _STILL_SEEN = re.compile(r"\d+")
@@ -88,11 +89,12 @@ def _size(db: Db, table: str) -> int:
 
 def _rewrite(db: Db, tables: Sequence[str]) -> tuple[str, ...]:
     run(db, f"SET lock_timeout = '{_LOCK_TIMEOUT}'")
-    left = [sentence for table in tables if (sentence := _rewrite_one(db, table))]
+    deadline = time.monotonic() + _PATIENCE
+    left = [sentence for table in tables if (sentence := _rewrite_one(db, table, deadline))]
     return tuple(dict.fromkeys(left))
 
 
-def _rewrite_one(db: Db, table: str) -> str | None:
+def _rewrite_one(db: Db, table: str, deadline: float) -> str | None:
     """Write a table anew until no version of a removed row is left in it."""
     still_seen: list[int] = []
 
@@ -103,14 +105,15 @@ def _rewrite_one(db: Db, table: str) -> str | None:
 
     db.add_notice_handler(heard)
     try:
-        for _ in range(_TRIES):
+        while True:
             still_seen.clear()
             run(db, f"VACUUM (FULL, VERBOSE) threefold.{table}")
             if not any(still_seen):
                 return None
+            if time.monotonic() > deadline:
+                return _IN_USE
             time.sleep(_PAUSE)
     except errors.LockNotAvailable:
         return f"table {table} is in use: run `threefold scrub`"
     finally:
         db.remove_notice_handler(heard)
-    return _IN_USE
