@@ -31,11 +31,12 @@ def open_backend(name: str, durable: bool = True) -> tuple[Backend, Blobs]:
             from threefold.backends.postgres import open_postgres
         except ImportError:
             raise Unavailable(
-                f"store {name!r} needs a driver that is not here: pip install 'threefold[postgres]'"
+                f"a store at {scheme[1]}:// needs a driver that is not here: pip install 'threefold[postgres]'"
             ) from None
         return open_postgres(name, None, durable)
     if scheme:
-        raise InvalidInput(f"store {name!r}: no back end for {scheme[1]}://; give a folder, postgresql:// or :memory:")
+        # Without the rest of the URL, which may hold a password.
+        raise InvalidInput(f"store {scheme[0]}…: no back end for it; give a folder, postgresql:// or :memory:")
     from threefold.backends.blobs.local import LocalBlobs
     from threefold.backends.sqlite import SqliteStore
 
