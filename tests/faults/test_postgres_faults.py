@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -107,7 +108,7 @@ def test_a_server_that_stays_away_is_told_of_in_one_line(own: Server, monkeypatc
         patience.__exit__(None, None, None)
         own.start()
         record(db, "after")
-        assert [entry.turn for entry in db.user("alice").conv.turns()] == ["before", "after"]
+        assert {entry.turn for entry in db.user("alice").conv.turns()} == {"before", "after"}
 
 
 @pytest.mark.parametrize(
@@ -182,7 +183,7 @@ def test_a_right_that_is_lacking_is_named(url: str) -> None:
         assert db.state(check=True).problems == ()
 
 
-@pytest.mark.parametrize("command", [["log"], ["search", "prompt"], ["purge", "trip"]])
+@pytest.mark.parametrize("command", [["log"], ["search", "prompt"], ["forget", "--conversation", "trip", "--yes"]])
 def test_the_command_line_says_in_one_line_that_the_server_is_away(command: list[str]) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "threefold", "--db", DEAD, *command], check=False, capture_output=True, text=True
@@ -195,10 +196,10 @@ def test_the_command_line_says_in_one_line_that_the_server_is_away(command: list
 
 
 class Proxy:
-    """Stands before the server on a port of this machine; when armed, it cuts a connection at its COMMIT."""
+    """Stands before the server on a port of this machine; when armed, it cuts each transaction once, at its COMMIT."""
 
     def __init__(self, target: str) -> None:
-        self.target, self.armed, self.cuts = target, "", 0
+        self.target, self.armed, self.deaf, self.commits = target, "", False, 0
         self.listener = socket.create_server(("127.0.0.1", 0))
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -218,27 +219,28 @@ class Proxy:
             return
 
     def _forward(self, source: socket.socket, target: socket.socket, asks: bool) -> None:
-        try:
+        with suppress(OSError):
             while data := source.recv(1 << 20):
-                if asks and self.armed and b"COMMIT" in data:
-                    when, self.armed = self.armed, ""
-                    self._cut(when, source, target, data)
-                    return
-                target.sendall(data)
-        except OSError:
-            return
-        finally:
-            for end in (source, target):
-                end.close()
+                if not self._cut(data, asks):
+                    target.sendall(data)
+                elif not self.deaf:
+                    break
+        for end in (source, target):
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)  # wakes the other thread, which closing would not
+        source.close()
 
-    def _cut(self, when: str, client: socket.socket, there: socket.socket, data: bytes) -> None:
-        """`before` the server hears of it, right `after` it was sent, or once it was `answered`."""
-        self.cuts += 1
-        if when == "answered":
-            client.shutdown(socket.SHUT_WR)  # so that the answer is read by the other thread and goes nowhere
-        if when != "before":
-            there.sendall(data)
-        client.shutdown(socket.SHUT_RDWR)
+    def _cut(self, data: bytes, asks: bool) -> bool:
+        """Whether these bytes go no further: the COMMIT itself, or the answer that it was done."""
+        if asks and self.armed and b"COMMIT\0" in data:
+            self.commits += 1
+            first_try = self.commits in (1, 3, 5)
+            self.deaf = first_try and self.armed == "after"
+            return first_try and not self.deaf
+        if not asks and self.deaf:
+            self.deaf = b"COMMIT\0" not in data
+            return True
+        return False
 
     def close(self) -> None:
         self.listener.close()
@@ -260,7 +262,7 @@ JOBS: dict[str, Callable[[threefold.Threefold, str], Any]] = {
 }
 
 
-@pytest.mark.parametrize("when", ["before", "after", "answered"])
+@pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("what", JOBS)
 def test_a_connection_cut_at_the_commit_does_the_work_once(url: str, proxy: Proxy, what: str, when: str) -> None:
     name = url.partition("@/")[2].partition("?")[0]
@@ -269,7 +271,8 @@ def test_a_connection_cut_at_the_commit_does_the_work_once(url: str, proxy: Prox
         ref, _ = record(plain, "first"), record(plain, "second")
         proxy.armed = when
         JOBS[what](db, ref)
-        assert proxy.cuts == 1
+        proxy.armed = ""
+        assert proxy.commits >= 2
         state = plain.state(check=True)
         assert state.problems == ()
         turns = {"a turn": 3, "a purge": 1}.get(what, 2)

@@ -244,6 +244,13 @@ def _feedback(work: _Work, scope: Scope, write: PutFeedback) -> Outcome:
         )
     if given is None:
         return "replaced"
+    # Where this is tried again since the answer to the first COMMIT was lost, the reaction is there already.
+    run(
+        work.db,
+        """DELETE FROM threefold.feedback WHERE owner = %s AND turn = %s AND origin = %s AND reaction = %s
+           AND at = %s AND text IS NOT DISTINCT FROM %s""",
+        (work.owner.key, number, given.origin, given.reaction, to_micros(given.at), kept(given.text)),
+    )
     place = (number, work.owner.number())
     work.inserts.add("feedback", *place, given.origin, given.reaction, kept(given.text), to_micros(given.at))
     work.touched.add(write.conversation)
