@@ -89,7 +89,8 @@ def _in_postgres(name: str) -> bool:
     if scheme is None:
         return False
     if scheme[1] not in POSTGRES:
-        raise InvalidInput(f"store {name!r}: no back end for {scheme[1]}://; give a folder, postgresql:// or :memory:")
+        # Without the rest of the URL, which may hold a password.
+        raise InvalidInput(f"store {scheme[0]}…: no back end for it; give a folder, postgresql:// or :memory:")
     if find_spec("psycopg") is None or find_spec("psycopg_pool") is None:
         raise Unavailable("a store in PostgreSQL needs a driver that is not here: pip install 'threefold[postgres]'")
     return True

@@ -14,8 +14,8 @@ from threefold.model.times import to_micros
 from threefold.ports import Blobs
 
 
-def apply(db: Db, commit: Commit, blobs: Blobs) -> tuple[Outcome, ...]:
-    """Apply every write of the commit; raises before anything of it is left.
+def apply(db: Db, commit: Commit, blobs: Blobs, again: bool = False) -> tuple[Outcome, ...]:
+    """Apply every write of the commit; raises before anything of it is left. `again`: it was tried before.
 
     Two trips to the server: one locks the owner and looks, the other writes and commits.
     """
@@ -28,7 +28,7 @@ def apply(db: Db, commit: Commit, blobs: Blobs) -> tuple[Outcome, ...]:
         if isinstance(write, RecordTurn):
             outcomes.append(_record(work, commit.scope, write.record, blobs))
         else:
-            outcomes.append(_feedback(work, commit.scope, write))
+            outcomes.append(_feedback(work, commit.scope, write, again))
     if any(outcome != "unchanged" for outcome in outcomes):
         work.finish()
     return tuple(outcomes)
@@ -71,7 +71,7 @@ def _secure_blobs(work: Work, scope: Scope, record: TurnRecord, blobs: Blobs) ->
             raise BytesGone(f"the bytes of {file.path!r} were removed while the turn was recorded; record it again")
 
 
-def _feedback(work: Work, scope: Scope, write: PutFeedback) -> Outcome:
+def _feedback(work: Work, scope: Scope, write: PutFeedback, again: bool) -> Outcome:
     _check_app(work, scope, write.conversation)
     found = work.turns.get((write.conversation, write.turn))
     if found is None:
@@ -86,5 +86,13 @@ def _feedback(work: Work, scope: Scope, write: PutFeedback) -> Outcome:
         )
     if given is None:
         return "replaced"
+    if again:
+        # The answer to the first COMMIT may have been lost: then the reaction is there already.
+        run(
+            work.db,
+            """DELETE FROM threefold.feedback WHERE owner = %s AND turn = %s AND origin = %s AND reaction = %s
+               AND at = %s AND text IS NOT DISTINCT FROM %s""",
+            (work.owner.key, number, given.origin, given.reaction, to_micros(given.at), kept(given.text)),
+        )
     work.react(number, given.origin, given.reaction, kept(given.text), to_micros(given.at))
     return "created"

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 
+from psycopg import ProgrammingError
+from psycopg.conninfo import conninfo_to_dict
+
 from threefold.backends.migrations import Schema
 from threefold.backends.postgres.blobs import PostgresBlobs
-from threefold.backends.postgres.connection import Database
+from threefold.backends.postgres.connection import Database, without_secrets
 from threefold.backends.postgres.schema import DEFAULT_PARTITIONS, migrate
 from threefold.backends.postgres.store import PostgresStore
 from threefold.errors import InvalidInput
@@ -27,6 +30,7 @@ def open_postgres(url: str, blobs: Blobs | None = None, durable: bool = True) ->
         InvalidInput: the URL is malformed. Unavailable: the server cannot be reached. Conflict: see `PostgresStore`.
     """
     address, partitions = split_partitions(url)
+    check_url(address)
     database = Database(address, durable)
     if blobs is not None:
         return PostgresStore(database, blobs, partitions), blobs
@@ -42,7 +46,25 @@ def migrate_postgres(url: str, dry_run: bool = False) -> Schema:
         InvalidInput: the URL is malformed. Unavailable: the server cannot be reached. Conflict: it is too new.
     """
     address, partitions = split_partitions(url)
+    check_url(address)
     return migrate(Database(address), partitions, dry_run)
+
+
+def check_url(url: str) -> None:
+    """Look whether libpq can read the URL. What it says itself is not passed on, since it repeats passwords.
+
+    Raises:
+        InvalidInput: it cannot.
+    """
+    try:
+        ports = str(conninfo_to_dict(url).get("port") or "").split(",")
+    except ProgrammingError:
+        ports = ["malformed"]
+    if not all(port.isascii() and port.isdigit() for port in ports if port):
+        raise InvalidInput(
+            f"store {without_secrets(url)}: the URL is malformed; write postgresql://user:password@host:port/database "
+            "with parameters that libpq knows, and special characters percent-encoded"
+        )
 
 
 def split_partitions(url: str) -> tuple[str, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from threefold.backends.migrations import Migration, Schema, load, pending
 from threefold.backends.postgres.connection import Database, Db, fetch, one, run
-from threefold.errors import Conflict
+from threefold.errors import Conflict, Unavailable
 from threefold.text.terms import ANALYZER
 
 DEFAULT_PARTITIONS = 16
@@ -53,10 +53,25 @@ def migrate(database: Database, partitions: int, dry_run: bool = False) -> Schem
         run(db, "SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
         there = applied(db)
         lacking = pending(known, there, database.shown)
-        if not dry_run:
+        if not dry_run and lacking:
+            _check_extension(db, database.shown)
             for migration in lacking:
                 _apply(db, migration, partitions)
     return Schema(max(there, default=0) if dry_run else known[-1].number, lacking)
+
+
+def _check_extension(db: Db, shown: str) -> None:
+    found = one(
+        db,
+        """SELECT EXISTS (SELECT 1 FROM pg_extension WHERE extname = 'vector')
+               OR (EXISTS (SELECT 1 FROM pg_available_extensions WHERE name = 'vector')
+                   AND has_database_privilege(current_database(), 'CREATE'))""",
+    )
+    if not (found and found[0]):
+        raise Unavailable(
+            f"store {shown}: the database lacks the extension pgvector; let an administrator install it and run "
+            "CREATE EXTENSION vector there"
+        )
 
 
 def _apply(db: Db, migration: Migration, partitions: int) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import datetime
 from functools import partial
+from itertools import count
 from typing import TYPE_CHECKING
 
 from threefold.backends.postgres import (
@@ -68,7 +69,10 @@ class PostgresStore:
 
     def commit(self, commit: Commit) -> tuple[Outcome, ...]:
         """See `Store.commit`."""
-        return self._database.write(owner_key(commit.scope), lambda db: commits.apply(db, commit, self._blobs))
+        tries = count()
+        return self._database.write(
+            owner_key(commit.scope), lambda db: commits.apply(db, commit, self._blobs, again=next(tries) > 0)
+        )
 
     def candidates(self, query: Query) -> Candidates:
         """See `Store.candidates`."""
@@ -179,13 +183,13 @@ class PostgresStore:
 
     def reindex(self) -> int:
         """See `Upkeep.reindex`. Owner by owner, each in its own transaction."""
-        count = 0
+        indexed = 0
         for scope in self.scopes():
-            count += self._database.write(owner_key(scope), partial(_reindex, scope=scope))
+            indexed += self._database.write(owner_key(scope), partial(_reindex, scope=scope))
         statement = """INSERT INTO threefold.meta (key, value) VALUES ('analyzer', %s)
                        ON CONFLICT (key) DO UPDATE SET value = excluded.value"""
         self._database.write(None, lambda db: run(db, statement, (ANALYZER,)))
-        return count
+        return indexed
 
     def turn_keys(self, scope: Scope, after: int = 0, limit: int = 1000) -> tuple[TurnKey, ...]:
         """See `Upkeep.turn_keys`."""
