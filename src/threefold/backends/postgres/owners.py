@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 from uuid import UUID
 
-from psycopg import Cursor
-
-from threefold.backends.postgres.connection import Db, run
+from threefold.backends.postgres.connection import Db, one, run
 from threefold.backends.postgres.keys import owner_key
 from threefold.model.scope import Scope
 
@@ -43,30 +40,29 @@ class Owner:
         )
 
 
-def send_lock(db: Db, owner: UUID) -> Cursor[tuple[Any, ...]]:
-    """Ask for the lock and the counters, without waiting for the answer.
-
-    In two statements: PostgreSQL 18 locks a row of a partitioned table that changed while it waited, but a cached plan
-    then does not return it.
-    """
-    run(db, "SELECT 1 FROM threefold.owners WHERE owner = %s FOR UPDATE", (owner,))
-    return run(db, "SELECT last_number, rows, words, expires FROM threefold.owners WHERE owner = %s", (owner,))
+# Locking and reading are two statements: PostgreSQL 18 locks a row of a partitioned table that changed while it waited,
+# but a cached plan then does not return it.
+LOCK = "SELECT 1 FROM threefold.owners WHERE owner = %s FOR UPDATE"
+_READ = "SELECT last_number, rows, words, expires FROM threefold.owners WHERE owner = %s"
 
 
 def lock_owner(db: Db, scope: Scope) -> Owner | None:
     """Lock the owner until the transaction ends; None where nothing was ever recorded for it."""
     key = owner_key(scope)
-    found = send_lock(db, key).fetchone()
+    run(db, LOCK, (key,))
+    found = one(db, _READ, (key,))
     return None if found is None else Owner(key, scope.owner, *found)
 
 
-def make_owner(db: Db, scope: Scope) -> Owner:
-    """As `lock_owner`, making the owner where it is missing; it is undone with the transaction."""
-    while (owner := lock_owner(db, scope)) is None:
-        # Another transaction may make it at the same time: then this waits for it, and the lock is asked for again.
-        run(
-            db,
-            "INSERT INTO threefold.owners (owner, tenant, name) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING",
-            (owner_key(scope), scope.tenant, scope.user),
-        )
-    return owner
+def make_owner(db: Db, scope: Scope) -> None:
+    """Make the owner where it is missing, and lock it; it is undone with the transaction.
+
+    Another transaction may make it at the same time: then this waits for that one.
+    """
+    key = owner_key(scope)
+    run(
+        db,
+        "INSERT INTO threefold.owners (owner, tenant, name) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING",
+        (key, scope.tenant, scope.user),
+    )
+    run(db, LOCK, (key,))

@@ -33,12 +33,13 @@ def remove_turns(db: Db, owner: Owner, turns: Sequence[int]) -> Counter[str]:
 
 
 def _remove_chunk(db: Db, owner: Owner, turns: list[int]) -> Counter[str]:
-    mine = {"owner": owner.key, "turns": turns}
+    mine: dict[str, object] = {"owner": owner.key, "turns": turns}
+    numbers = "SELECT number FROM threefold.rows WHERE owner = %(owner)s AND turn = ANY(%(turns)s::integer[])"
+    mine["rows"] = [number for (number,) in fetch(db, numbers, mine)]
     indexed = run(
         db,
-        """WITH gone AS (DELETE FROM threefold.words AS w USING threefold.rows AS r
-               WHERE w.owner = %(owner)s AND r.owner = %(owner)s AND w.row = r.number
-                 AND r.turn = ANY(%(turns)s::integer[]) RETURNING w.length, w.terms)
+        """WITH gone AS (DELETE FROM threefold.words WHERE owner = %(owner)s AND row = ANY(%(rows)s::integer[])
+               RETURNING length, terms)
            SELECT count(*), coalesce(sum(length), 0),
                   ARRAY(SELECT DISTINCT unnest(terms) FROM gone) FROM gone""",
         mine,
@@ -47,8 +48,7 @@ def _remove_chunk(db: Db, owner: Owner, turns: list[int]) -> Counter[str]:
         derived = {
             store: change(
                 db,
-                f"""DELETE FROM threefold.{table} AS d USING threefold.rows AS r WHERE d.owner = %(owner)s
-                    AND r.owner = %(owner)s AND d.row = r.number AND r.turn = ANY(%(turns)s::integer[])""",
+                f"DELETE FROM threefold.{table} WHERE owner = %(owner)s AND row = ANY(%(rows)s::integer[])",
                 mine,
             )
             for table, store in (("vectors", "vectors"), ("waiting", "queue"))

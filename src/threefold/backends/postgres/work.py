@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ from threefold.backends.postgres.connection import Db, fetch, run
 from threefold.backends.postgres.indexing import index_row
 from threefold.backends.postgres.inserting import Inserts
 from threefold.backends.postgres.keys import given, kept, owner_key, vector_text
-from threefold.backends.postgres.owners import Owner, make_owner, send_lock
+from threefold.backends.postgres.owners import LOCK, Owner, make_owner
 from threefold.backends.postgres.removal import remove_turns, settle_conversations
 from threefold.model.commit import Recorded
 from threefold.model.record import TurnRecord
@@ -47,6 +47,7 @@ class Work:
     db: Db
     owner: Owner
     inserts: Inserts
+    buries: bool  # whether the owner has tombstones
     conversations: dict[str, Parent] = field(default_factory=dict)
     turns: dict[tuple[str, str], tuple[int, Recorded]] = field(default_factory=dict)
     touched: set[str] = field(default_factory=set)
@@ -158,7 +159,7 @@ class Work:
                 "conversations", c.number, name, kept(c.title), c.app, c.started, c.last_activity, c.turns, c.positions
             )
         self.inserts.flush(self.db)
-        if self.unburied:
+        if self.buries and self.unburied:
             run(
                 self.db,
                 "DELETE FROM threefold.tombstones WHERE owner = %s AND hash = ANY(%s)",
@@ -169,31 +170,42 @@ class Work:
         self.owner.save(self.db)
 
 
-def begin(db: Db, scope: Scope, named: Iterable[tuple[str, str]]) -> Work:
+# The owner and what is known of the named conversations and turns: a row for each name, none for an unknown owner.
+_LOOK = """
+    SELECT o.last_number, o.rows, o.words, o.expires,
+           EXISTS (SELECT 1 FROM threefold.tombstones WHERE owner = %(owner)s),
+           n.conversation, n.turn, c.number, c.app, c.title, c.started, c.last_activity, c.turns, c.positions,
+           t.number, t.state, t.digest, t.head, t.ended
+    FROM threefold.owners AS o
+    CROSS JOIN unnest(%(conversations)s::text[], %(turns)s::text[]) AS n (conversation, turn)
+    LEFT JOIN LATERAL (
+        SELECT * FROM threefold.conversations AS c WHERE c.owner = %(owner)s AND c.name = n.conversation OFFSET 0
+    ) AS c ON true
+    LEFT JOIN LATERAL (
+        SELECT * FROM threefold.turns AS t
+        WHERE t.owner = %(owner)s AND t.conversation = c.number AND t.name = n.turn OFFSET 0
+    ) AS t ON true
+    WHERE o.owner = %(owner)s
+"""
+
+
+def begin(db: Db, scope: Scope, named: Sequence[tuple[str, str]]) -> Work:
     """Lock the owner, made where it is missing, and look up the named conversations and turns; in one trip."""
-    key, names = owner_key(scope), list(named)
-    lock = send_lock(db, key)
-    conversations = run(
-        db,
-        """SELECT name, number, app, title, started, last_activity, turns, positions FROM threefold.conversations
-           WHERE owner = %s AND name = ANY(%s)""",
-        (key, sorted({conversation for conversation, _ in names})),
-    )
-    turns = run(
-        db,
-        """SELECT c.name, t.name, t.number, t.state, t.digest, t.head, t.ended
-           FROM unnest(%s::text[], %s::text[]) AS w (conversation, turn)
-           JOIN threefold.conversations AS c ON c.owner = %s AND c.name = w.conversation
-           JOIN threefold.turns AS t ON t.owner = %s AND t.conversation = c.number AND t.name = w.turn""",
-        ([conversation for conversation, _ in names], [turn for _, turn in names], key, key),
-    )
-    found = lock.fetchone()
-    owner = Owner(key, scope.owner, *found) if found else make_owner(db, scope)
-    if not found and owner.last_number:  # made by another transaction since we looked
-        return begin(db, scope, names)
-    work = Work(db, owner, Inserts(key))
-    for name, number, app, title, *rest in conversations.fetchall():
-        work.conversations[name] = Parent(number, app, given(title), *rest)
-    for conversation, turn, number, state, digest, head, ended in turns.fetchall():
-        work.turns[conversation, turn] = (number, Recorded(state, digest.hex(), given(head), from_micros(ended)))
+    key = owner_key(scope)
+    values = {"owner": key, "conversations": [name for name, _ in named], "turns": [turn for _, turn in named]}
+    run(db, LOCK, (key,))
+    found = fetch(db, _LOOK, values)
+    while not found:
+        make_owner(db, scope)
+        found = fetch(db, _LOOK, values)
+    *counters, buries = found[0][:5]
+    work = Work(db, Owner(key, scope.owner, *counters), Inserts(key), buries)
+    for conversation, turn, *known in (row[5:] for row in found):
+        number, app, title, *rest = known[:7]
+        if number is not None:
+            work.conversations[conversation] = Parent(number, app, given(title), *rest)
+        number, state, digest, head, ended = known[7:]
+        if number is not None:
+            recorded = Recorded(state, digest.hex(), given(head), from_micros(ended))
+            work.turns[conversation, turn] = (number, recorded)
     return work
