@@ -8,10 +8,12 @@ import signal
 import tempfile
 import time
 import warnings
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import psutil
 import psycopg
 
 ROLE = "threefold_tests"
@@ -85,9 +87,8 @@ class Server:
 
     def kill(self) -> None:
         """As by the loss of power: the server and all its processes end without a word."""
-        import psutil
-
         parent = psutil.Process(self.pid())
+        parent.suspend()  # or it could fork once more meanwhile, and its memory would then not be free for the next
         family = [parent, *parent.children(recursive=True)]
         for process in family:
             process.send_signal(signal.SIGKILL)
@@ -110,8 +111,8 @@ class Server:
 
     def close(self) -> None:
         self._server.cleanup_mode = None
-        if (self.folder / "data" / "postmaster.pid").exists():
-            self.stop()
+        with suppress(psutil.NoSuchProcess, FileNotFoundError):  # it is down already
+            self.kill()
         shutil.rmtree(self.folder, ignore_errors=True)
 
 

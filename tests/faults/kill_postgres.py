@@ -165,19 +165,21 @@ class Round:
 
     def go(self, kills: int, seconds: float) -> None:
         ends = time.monotonic() + seconds
-        while self.kills.total() < kills and time.monotonic() < ends:
-            time.sleep(self.rng.random() * self.rng.choice([0.02, 0.1, 0.4]) + 0.05)
-            chance = self.rng.random()
-            if chance < 0.06 or not self.kills["server"]:
-                self.fell()
-            elif chance < 0.4:
-                self.cut()
-            else:
-                place = self.rng.randrange(WRITERS)
+        try:
+            while self.kills.total() < kills and time.monotonic() < ends:
+                time.sleep(self.rng.random() * self.rng.choice([0.02, 0.1, 0.4]) + 0.05)
+                chance = self.rng.random()
+                if chance < 0.06 or not self.kills["server"]:
+                    self.fell()
+                elif chance < 0.4:
+                    self.cut()
+                else:
+                    place = self.rng.randrange(WRITERS)
+                    self.end(place)
+                    self.running[place] = self.start()
+        finally:
+            for place in range(WRITERS):
                 self.end(place)
-                self.running[place] = self.start()
-        for place in range(WRITERS):
-            self.end(place)
 
     def check(self, sample: int) -> dict[str, object]:
         """Look from both sides; `problems` is empty where nothing was lost or left."""
