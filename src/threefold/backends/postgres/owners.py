@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from threefold.backends.postgres.connection import Db, one, run
+from threefold.backends.postgres.connection import Db, fetch, one, run
 from threefold.backends.postgres.keys import owner_key
 from threefold.model.scope import Scope
 
@@ -40,29 +41,39 @@ class Owner:
         )
 
 
-# Locking and reading are two statements: PostgreSQL 18 locks a row of a partitioned table that changed while it waited,
-# but a cached plan then does not return it.
-LOCK = "SELECT 1 FROM threefold.owners WHERE owner = %s FOR UPDATE"
+# PostgreSQL 18 locks a row of a partitioned table that changed while it waited, but a cached plan then does not return
+# it. So what is locked is read by another statement, and a lock that returned nothing is asked for once more: where it
+# is held already, it returns at once, and where the owner was made in the meantime, it is taken.
+LOCK = "SELECT owner FROM threefold.owners WHERE owner = %s FOR UPDATE"
+_LOCK_MANY = "SELECT owner FROM threefold.owners WHERE owner = ANY(%s) ORDER BY owner FOR UPDATE"
 _READ = "SELECT last_number, rows, words, expires FROM threefold.owners WHERE owner = %s"
 
 
 def lock_owner(db: Db, scope: Scope) -> Owner | None:
     """Lock the owner until the transaction ends; None where nothing was ever recorded for it."""
     key = owner_key(scope)
-    run(db, LOCK, (key,))
-    found = one(db, _READ, (key,))
-    return None if found is None else Owner(key, scope.owner, *found)
+    while True:
+        lock = run(db, LOCK, (key,))
+        found = one(db, _READ, (key,))
+        if found is None:
+            return None
+        if lock.fetchone() is not None:
+            return Owner(key, scope.owner, *found)
+
+
+def lock_owners(db: Db, owners: Sequence[UUID]) -> set[UUID]:
+    """Lock several owners, in order of their keys, until the transaction ends; returns those that are there."""
+    run(db, _LOCK_MANY, (sorted(owners),))
+    return {owner for (owner,) in fetch(db, _LOCK_MANY, (sorted(owners),))}
 
 
 def make_owner(db: Db, scope: Scope) -> None:
-    """Make the owner where it is missing, and lock it; it is undone with the transaction.
+    """Make the owner where it is missing; it is undone with the transaction.
 
     Another transaction may make it at the same time: then this waits for that one.
     """
-    key = owner_key(scope)
     run(
         db,
         "INSERT INTO threefold.owners (owner, tenant, name) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING",
-        (key, scope.tenant, scope.user),
+        (owner_key(scope), scope.tenant, scope.user),
     )
-    run(db, LOCK, (key,))

@@ -11,6 +11,7 @@ from uuid import UUID
 from threefold.backends.postgres.connection import Db, change, fetch, one, planned_anew, run, touched
 from threefold.backends.postgres.inserting import Inserts
 from threefold.backends.postgres.keys import given, kept, owner_key, vector_text
+from threefold.backends.postgres.owners import lock_owners
 from threefold.errors import Conflict
 from threefold.model.record import RowKey
 from threefold.model.scope import Scope
@@ -78,8 +79,7 @@ def _still_waiting(db: Db, rows: Sequence[PendingRow]) -> dict[int, _PLACE]:
 
     Locks the owners, in order of their keys, so that nothing of theirs changes before the transaction ends.
     """
-    owners = sorted({owner_key(row.scope) for row in rows})
-    run(db, "SELECT 1 FROM threefold.owners WHERE owner = ANY(%s) ORDER BY owner FOR UPDATE", (owners,))
+    locked = lock_owners(db, list({owner_key(row.scope) for row in rows}))
     found = fetch(
         db,
         """SELECT a.i, a.owner, r.number, r.author, r.text
@@ -101,7 +101,11 @@ def _still_waiting(db: Db, rows: Sequence[PendingRow]) -> dict[int, _PLACE]:
             [row.key.seq for row in rows],
         ),
     )
-    return {i: (owner, number) for i, owner, number, author, text in found if _spoken(author, text) == rows[i].text}
+    return {
+        i: (owner, number)
+        for i, owner, number, author, text in found
+        if owner in locked and _spoken(author, text) == rows[i].text
+    }
 
 
 def put_vectors(db: Db, model: str, done: Sequence[tuple[PendingRow, np.ndarray]]) -> int:

@@ -193,11 +193,13 @@ def begin(db: Db, scope: Scope, named: Sequence[tuple[str, str]]) -> Work:
     """Lock the owner, made where it is missing, and look up the named conversations and turns; in one trip."""
     key = owner_key(scope)
     values = {"owner": key, "conversations": [name for name, _ in named], "turns": [turn for _, turn in named]}
-    run(db, LOCK, (key,))
-    found = fetch(db, _LOOK, values)
-    while not found:
-        make_owner(db, scope)
+    while True:
+        lock = run(db, LOCK, (key,))
         found = fetch(db, _LOOK, values)
+        if not found:
+            make_owner(db, scope)
+        elif lock.fetchone() is not None:
+            break
     *counters, buries = found[0][:5]
     work = Work(db, Owner(key, scope.owner, *counters), Inserts(key), buries)
     for conversation, turn, *known in (row[5:] for row in found):
