@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from uuid import UUID
 
 import psycopg
@@ -27,64 +27,45 @@ _STILL_SEEN = re.compile(r"\d+")
 _IN_USE = "a transaction that is still open sees what was removed: end it and run `threefold scrub`"
 
 
+# Tables that hold rows of owners, each with its size: whole ones, and of partitioned ones the parts. Those that hold
+# nothing are left out, and where owners are given, parts in which none of them lies.
+_TABLES = """
+    WITH parts AS (
+        SELECT c.oid, c.relname, p.oid AS parent, count(*) OVER (PARTITION BY p.oid)::integer AS modulus,
+               substring(c.relname FROM '[0-9]+$')::integer AS remainder
+        FROM pg_class AS c JOIN pg_inherits AS i ON i.inhrelid = c.oid JOIN pg_class AS p ON p.oid = i.inhparent
+        WHERE c.relnamespace = 'threefold'::regnamespace AND c.relkind = 'r'
+    ), held AS (
+        SELECT oid, relname FROM parts WHERE %(owners)s::uuid[] IS NULL OR EXISTS (
+            SELECT 1 FROM unnest(%(owners)s::uuid[]) AS o (owner)
+            WHERE satisfies_hash_partition(parent, modulus, remainder, o.owner))
+        UNION ALL SELECT oid, relname FROM pg_class
+        WHERE relnamespace = 'threefold'::regnamespace AND relkind = 'r' AND NOT relispartition
+          AND relname <> ALL(%(shared)s)
+    )
+    SELECT relname, pg_total_relation_size(oid) FROM held WHERE pg_relation_size(oid) > 0 ORDER BY relname
+"""
+
+
 def scrub_owners(database: Database, owners: Sequence[UUID]) -> tuple[str, ...]:
     """Rewrite the partitions of the owners where they are small; says in a sentence what is left to do."""
+    if not owners:
+        return ()
     with database.alone() as db:
-        tables = sorted({table for owner in owners for table in _tables_of(db, owner)})
-        size = sum(_size(db, table) for table in tables)
+        tables = fetch(db, _TABLES, {"owners": list(owners), "shared": list(_SHARED)})
+        size = sum(size for _, size in tables)
         if size > SMALL_BYTES:
             return (
                 f"{size // 2**20:,} MiB of tables hold removed bytes in unused places: run `threefold scrub`, "
                 "which locks each while it is rewritten",
             )
-        return _rewrite(db, tables)
+        return _rewrite(db, [name for name, _ in tables])
 
 
 def scrub(database: Database) -> tuple[str, ...]:
     """Rewrite every table, one after the other; says in a sentence what is left to do."""
     with database.alone() as db:
-        return _rewrite(db, [table for base in _bases(db) for table in _parts(db, base)])
-
-
-def _bases(db: Db) -> list[str]:
-    found = fetch(
-        db,
-        """SELECT relname FROM pg_class WHERE relnamespace = 'threefold'::regnamespace AND relkind IN ('r', 'p')
-           AND NOT relispartition AND relname <> ALL(%s) ORDER BY relname""",
-        (list(_SHARED),),
-    )
-    return [name for (name,) in found]
-
-
-def _parts(db: Db, base: str) -> list[str]:
-    """The partitions of a table, or the table itself where it has none."""
-    found = fetch(
-        db,
-        """SELECT c.relname FROM pg_inherits AS i JOIN pg_class AS c ON c.oid = i.inhrelid
-           WHERE i.inhparent = %s::regclass ORDER BY c.oid""",
-        (f"threefold.{base}",),
-    )
-    return [name for (name,) in found] or [base]
-
-
-def _tables_of(db: Db, owner: UUID) -> Iterator[str]:
-    """Every table in which rows of the owner lie: of each partitioned one, its partition."""
-    for base in _bases(db):
-        parts = _parts(db, base)
-        if parts == [base]:
-            yield base
-        else:
-            found = fetch(
-                db,
-                """SELECT r FROM generate_series(0, %(n)s - 1) AS r
-                   WHERE satisfies_hash_partition(%(base)s::regclass, %(n)s::integer, r::integer, %(owner)s::uuid)""",
-                {"base": f"threefold.{base}", "n": len(parts), "owner": owner},
-            )
-            yield f"{base}_{found[0][0]}"
-
-
-def _size(db: Db, table: str) -> int:
-    return int(fetch(db, "SELECT pg_total_relation_size(%s::regclass)", (f"threefold.{table}",))[0][0])
+        return _rewrite(db, [name for name, _ in fetch(db, _TABLES, {"owners": None, "shared": list(_SHARED)})])
 
 
 def _rewrite(db: Db, tables: Sequence[str]) -> tuple[str, ...]:
