@@ -26,9 +26,10 @@ os.environ.update(NO_PROXY="127.0.0.1", no_proxy="127.0.0.1")
 FAST_FOLDER = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 # Every back end that the contract runs over: one more is one more name here and in `store_name`.
 BACKENDS = ("memory", "sqlite", "postgres")
-# SQLite with its bytes in an object store: only what concerns bytes is asked of it, in tests/contract/test_blobs.py.
-S3 = "sqlite+s3"
-ASKED = {S3: tuple(name for name in CAPABILITIES if name.startswith(("blobs.", "recording.", "retention.")))}
+# With their bytes in an object store: only what concerns bytes is asked of them, in tests/contract/test_blobs.py.
+S3 = ("sqlite+s3", "postgres+s3")
+_ABOUT_BYTES = tuple(name for name in CAPABILITIES if name.startswith(("blobs.", "recording.", "retention.")))
+ASKED = dict.fromkeys(S3, _ABOUT_BYTES)
 
 quiet = {"deadline": None, "database": None, "print_blob": True, "suppress_health_check": list(HealthCheck)}
 settings.register_profile("quick", max_examples=40, stateful_step_count=25, **quiet)
@@ -101,9 +102,9 @@ class Table:
             return
         width, columns = max(map(len, CAPABILITIES)) + 2, (*BACKENDS, *ASKED)
         terminalreporter.section("capabilities × back ends")
-        terminalreporter.write_line("".ljust(width) + "".join(b.ljust(10) for b in columns))
+        terminalreporter.write_line("".ljust(width) + "".join(b.ljust(13) for b in columns))
         for name in CAPABILITIES:
-            row = "".join(self.verdict(b, name).ljust(10) for b in columns)
+            row = "".join(self.verdict(b, name).ljust(13) for b in columns)
             terminalreporter.write_line(name.ljust(width) + row.rstrip())
         ran = sum(self.verdict(b, name) == "ok" for name in CAPABILITIES for b in columns)
         asked = sum(self.verdict(b, name) not in ("n/a", "-") for name in CAPABILITIES for b in columns)
@@ -114,7 +115,7 @@ class Address:
     """Where a fresh store of a kind is: a name for `open_backend`, until it is given back."""
 
     def __init__(self, backend: str, folder: Path) -> None:
-        self._postgres = server() if backend == "postgres" else None
+        self._postgres = server() if backend.startswith("postgres") else None
         if self._postgres is not None:
             self.name = self._postgres.take()
         else:

@@ -1,4 +1,4 @@
-"""What concerns bytes, once more over SQLite with its blobs in an object store."""
+"""What concerns bytes, once more over each durable back end with its blobs in an object store."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from conftest import S3, Place
 from threefold.testing import contract
 
 
-@pytest.fixture(params=[S3])
+@pytest.fixture(params=S3)
 def backend(request: pytest.FixtureRequest) -> str:
     return request.param
 
