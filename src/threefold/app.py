@@ -79,13 +79,15 @@ def default_blobs() -> str | None:
 
 
 def open(store: str | Path | None = None, config: Config | None = None, **settings: Any) -> Threefold:  # noqa: A001
-    """Open a store: a folder (made when new), `:memory:`, or None for the default one (`THREEFOLD_DB`).
+    """Open a store: a folder (made when new), `postgresql://…`, `:memory:`, or None for the default one.
+
+    The default one is `THREEFOLD_DB`, else a folder in the user's data directory.
 
     `settings` are fields of `Config`, such as `ttl=None` or `embedder=None`.
 
     Raises:
-        InvalidInput: a setting is unknown or malformed. Unavailable: the folder cannot be used.
-        Conflict: a newer program wrote the store.
+        InvalidInput: a setting or the store's name is unknown or malformed. Unavailable: the folder cannot be used or
+            the server not reached. Conflict: a newer program wrote the store, or it is to be migrated first.
     """
     known = Config.__dataclass_fields__
     for name in settings:

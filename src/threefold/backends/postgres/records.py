@@ -10,6 +10,8 @@ from threefold.backends.postgres.keys import given
 from threefold.model.record import Feedback, FileEntry, Row, TurnRecord
 from threefold.model.times import from_micros
 
+# Of a turn `t`: its time to live is not over.
+LIVE = "(t.expires IS NULL OR t.expires > %(now)s)"
 ROW = "r.seq, r.role, r.event_type, r.path, r.text, r.at, r.batch, r.author"
 
 

@@ -11,6 +11,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from threefold.backends.postgres import (
+    catalog,
     collecting,
     commits,
     indexing,
@@ -88,13 +89,13 @@ class PostgresStore:
 
     def catalog(self, scope: Scope, query: CatalogQuery) -> tuple[CatalogEntry, ...]:
         """See `Store.catalog`."""
-        return self._database.read(owner_key(scope), lambda db: reads.catalog(db, scope, query))
+        return self._database.read(owner_key(scope), lambda db: catalog.catalog(db, scope, query))
 
     def conversations(
         self, scope: Scope, now: datetime, limit: int, after: tuple[datetime, str] | None = None
     ) -> tuple[Conversation, ...]:
         """See `Store.conversations`."""
-        return self._database.read(owner_key(scope), lambda db: reads.conversations(db, scope, now, limit, after))
+        return self._database.read(owner_key(scope), lambda db: catalog.conversations(db, scope, now, limit, after))
 
     def purge(self, scope: Scope, target: Target) -> Receipt:
         """See `Store.purge`. Rewrites the owners' part of the tables, where the removed bytes still stand."""

@@ -49,7 +49,10 @@ def _common(target: argparse.ArgumentParser, fresh: bool) -> None:
     group = target.add_argument_group("for every command")
     missing = argparse.SUPPRESS
     group.add_argument(
-        "--db", metavar="STORE", default=None if fresh else missing, help="the store: a folder (default: $THREEFOLD_DB)"
+        "--db",
+        metavar="STORE",
+        default=None if fresh else missing,
+        help="the store: a folder or postgresql://… (default: $THREEFOLD_DB)",
     )
     group.add_argument(
         "--blobs",
