@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
@@ -79,5 +80,13 @@ class Inserts:
     def flush(self, db: Db) -> None:
         """Send what was added, without waiting for the server."""
         for table, rows in self._rows.items():
-            run(db, _STATEMENTS[table], (self._owner, *map(list, zip(*rows, strict=True))))
+            columns = zip(_TABLES[table].values(), zip(*rows, strict=True), strict=True)
+            run(db, _STATEMENTS[table], (self._owner, *(_sent(kind, values) for kind, values in columns)))
         self._rows.clear()
+
+
+def _sent(kind: str, values: Sequence[Any]) -> Any:
+    """A column as it travels: numbers as the text of an array, which is quicker than having the driver look at each."""
+    if kind in ("integer", "bigint"):
+        return "{" + ",".join(["NULL" if value is None else str(value) for value in values]) + "}"
+    return list(values)
