@@ -168,6 +168,10 @@ class Upkeep(Protocol):
         """Rebuild every index from the rows; returns how many rows were indexed."""
         ...
 
+    def identity(self) -> str:
+        """A random name of this store, the same for as long as it exists; told to a place of blobs that is marked."""
+        ...
+
     def scrub(self) -> tuple[str, ...]:
         """Rewrite or overwrite what removals left in unused places of the files; says in a sentence what is left."""
         ...

@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import pytest
 from conftest import BACKENDS, FAST_FOLDER, Address
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -96,13 +97,15 @@ class Copies(RuleBasedStateMachine):
         compared = compare(place(self.source), place(target), self.source.now, MODEL, deep=True, questions=5)
         assert compared.differences == ()
         for scope in SCOPES:
-            answers = []
+            answers, near = [], []
             for desk in (self.source, target):
                 found = desk.ask(storable(text), *LISTS, scope=scope, depth=10_000, embedder=MODEL)
                 lists = {name: {found.rows[i].key for i, _ in found.lists[name]} for name in ("lexical", "trigram")}
-                semantic = {found.rows[i].key: round(score, 4) for i, score in found.lists["semantic"]}
-                answers.append((lists, semantic, dict(found.corrections), found.warnings))
+                semantic = {found.rows[i].key: score for i, score in found.lists["semantic"]}
+                answers.append((lists, dict(found.corrections), found.warnings))
+                near.append(semantic)
             assert answers[0] == answers[1]
+            assert near[0] == pytest.approx(near[1], abs=1e-4)
 
     def teardown(self) -> None:
         if hasattr(self, "folder"):

@@ -20,7 +20,7 @@ from threefold.backends.blobs import LocalBlobs, MemoryBlobs
 from threefold.backends.blobs.objects import ObjectBlobs
 from threefold.backends.memory import MemoryStore as MemoryRecord
 from threefold.backends.opening import open_blobs
-from threefold.errors import Forbidden, IntegrityError, InvalidInput, NotFound, Unavailable
+from threefold.errors import Conflict, Forbidden, IntegrityError, InvalidInput, NotFound, Unavailable
 from threefold.jobs import worker
 from threefold.jobs.collect import collect_blobs
 from threefold.model.scope import Scope
@@ -29,6 +29,7 @@ from threefold.ports import Blobs
 from threefold.testing.contract.desk import ALICE
 
 HOUR = timedelta(hours=1)
+QUIET = {"embedder": None, "background": False, "durable": False}
 
 
 def folder_blobs(folder: Path) -> Blobs:
@@ -262,3 +263,30 @@ def test_a_process_that_runs_on_collects_once_a_day(monkeypatch: pytest.MonkeyPa
     thread._collect_at -= worker.COLLECT_SECONDS
     thread._sweep()
     assert counts == [1, 0]
+
+
+@pytest.mark.parametrize("backend", ["memory", "sqlite"])
+def test_a_place_belongs_to_the_store_that_first_wrote_there(backend: str, tmp_path: Path) -> None:
+    """Its bytes would be leftovers to another one. Reading is free, and the same store may open it again."""
+    names = [":memory:"] * 2 if backend == "memory" else [str(tmp_path / "one"), str(tmp_path / "other")]
+    one, other = (threefold.open(name, blobs=str(tmp_path / "bytes"), **QUIET) for name in names)
+    with one.user("alice").turn("trip", turn="1") as turn:
+        turn.attach(("a.txt", b"ours"))
+
+    def record() -> None:
+        with other.user("alice").turn("trip") as turn:
+            turn.attach(("b.txt", b"theirs"))
+
+    for use in (record, other.user("alice").forget):
+        with pytest.raises(Conflict, match="belong to another store"):
+            use()
+    later = now() + timedelta(days=9)
+    with pytest.raises(Conflict, match="belong to another store"):
+        collect_blobs(other._backend, other._blobs, later)
+    assert collect_blobs(one._backend, one._blobs, later) == 0
+    assert one.missing_blobs() == ()
+    one.close()
+    other.close()
+    if backend == "sqlite":
+        with threefold.open(names[0], blobs=str(tmp_path / "bytes"), **QUIET) as again:
+            assert again.user("alice").forget().stores["blobs"] == 1

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 from threefold.backends import owned_moving
 from threefold.backends.owned import Kept, KeptConversation, Owned, Waiting
@@ -48,6 +49,7 @@ class MemoryStore:
         self._lock = threading.RLock()
         self._model: tuple[str, int] | None = None
         self._closed = False
+        self._identity = uuid4().hex
 
     @contextmanager
     def _usable(self) -> Iterator[None]:
@@ -364,6 +366,10 @@ class MemoryStore:
         """See `Upkeep.reindex`. Terms are kept with the rows here, so there is nothing to rebuild."""
         with self._usable():
             return sum(len(list(owner.rows())) for owner in self._owners.values())
+
+    def identity(self) -> str:
+        """See `Upkeep.identity`."""
+        return self._identity
 
     def scrub(self) -> tuple[str, ...]:
         """See `Upkeep.scrub`. There are no files."""

@@ -6,6 +6,7 @@ import re
 from importlib.util import find_spec
 from pathlib import Path
 
+from threefold.backends.blobs.claimed import Place
 from threefold.backends.migrations import Schema
 from threefold.errors import InvalidInput, Unavailable
 from threefold.ports import Backend, Blobs
@@ -23,24 +24,36 @@ def open_backend(name: str, durable: bool = True, blobs: str | None = None) -> t
     Raises:
         InvalidInput: a URL of an unknown kind. Unavailable: the folder cannot be used. Conflict: it is too new.
     """
+    if blobs is None:
+        return _open(name, durable, None)
+    from threefold.backends.blobs.claimed import ClaimedBlobs
+
+    held = ClaimedBlobs(open_blobs(blobs))
+    store, _ = _open(name, durable, held)
+    held.hold_to(store.identity())
+    return store, held
+
+
+def _open(name: str, durable: bool, blobs: Blobs | None) -> tuple[Backend, Blobs]:
     if name == ":memory:":
         from threefold.backends.blobs.memory import MemoryBlobs
         from threefold.backends.memory import MemoryStore
 
-        kept = MemoryBlobs() if blobs is None else open_blobs(blobs)
+        kept = MemoryBlobs() if blobs is None else blobs
         return MemoryStore(kept), kept
     if _in_postgres(name):
         from threefold.backends.postgres import open_postgres
 
-        return open_postgres(name, None if blobs is None else open_blobs(blobs), durable)
+        return open_postgres(name, blobs, durable)
+    from threefold.backends.blobs.local import LocalBlobs
     from threefold.backends.sqlite import SqliteStore
 
     folder = Path(name).expanduser()
-    kept = open_blobs(str(folder / "blobs") if blobs is None else blobs)
-    return SqliteStore(folder, kept, durable, FILE_NAME), kept
+    beside = LocalBlobs(folder / "blobs") if blobs is None else blobs
+    return SqliteStore(folder, beside, durable, FILE_NAME), beside
 
 
-def open_blobs(name: str) -> Blobs:
+def open_blobs(name: str) -> Place:
     """The place of bytes called `name`: a folder, or a URL of an object store. Nothing is made or asked for yet.
 
     Raises:

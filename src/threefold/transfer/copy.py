@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from threefold.errors import IntegrityError, NotFound
+from threefold.errors import Conflict, IntegrityError, NotFound
 from threefold.model.commit import Recorded, supersede
 from threefold.model.moving import MovedTurn, TurnKey
 from threefold.model.record import Row, TurnRecord
@@ -68,6 +68,8 @@ def copy(source: Place, target: Place, now: datetime, on_turn: Callable[[int], N
             for turns in groups(source, scope, wanted):
                 for turn in turns:
                     _put_blobs(source, target, scope, [file.digest for file in turn.record.files], counts, lost)
+                if model is None and any(turn.vectors for turn in turns):  # embedding began meanwhile
+                    model = source.store.state(now).embedder
                 counts["turns"] += target.store.receive(scope, [_with_terms(turn) for turn in turns], model)
             counts["removed"] += len(gone)
             counts["seen"] += len(page) - len(gone)
@@ -76,6 +78,8 @@ def copy(source: Place, target: Place, now: datetime, on_turn: Callable[[int], N
         alive = {tombstone(*name) for name in there}
         remembered = source.store.tombstones(scope)
         target.store.bury(scope, {buried: why for buried, why in remembered.items() if buried not in alive})
+    if model is not None and source.store.state(now).embedder != model:
+        raise Conflict("the source was embedded anew during the copy; run `threefold reembed --all` in the target")
     for scope, digest in arrived_blobs(source, target):  # also of turns that arrived with an earlier copy
         _put_blobs(source, target, scope, [digest], counts, lost)
     unchanged = counts["seen"] - counts["turns"]

@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
+from threefold.backends.blobs.claimed import MARK
 from threefold.backends.blobs.keys import blob_path, is_digest, owner_key, split_path
 from threefold.errors import IntegrityError, NotFound, Unavailable
 from threefold.model.scope import Scope
@@ -25,6 +26,19 @@ class LocalBlobs:
     def place(self) -> str:
         """See `Blobs.place`."""
         return str(self._folder)
+
+    def mark(self, identity: str) -> str:
+        """See `claimed.Place.mark`."""
+        file = self._folder / MARK
+        with _file_errors(file):
+            if not file.exists():
+                mine = self._folder / f"{MARK}.{identity}.part"
+                _write(mine, identity.encode())
+                with suppress(FileExistsError):
+                    os.link(mine, file)  # whole, and only if there is none
+                mine.unlink()
+                _sync_folder(self._folder)
+            return file.read_text("utf-8")
 
     def key(self, scope: Scope) -> str:
         """See `Blobs.key`."""

@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from typing import ClassVar
 
@@ -19,6 +19,7 @@ import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError, PermissionDeniedError, UnauthenticatedError
 from obstore.store import AzureStore, GCSStore, ObjectStore, S3Store, from_url
 
+from threefold.backends.blobs.claimed import MARK
 from threefold.backends.blobs.keys import blob_path, is_digest, owner_key, split_path
 from threefold.errors import IntegrityError, InvalidInput, NotFound, Unavailable
 from threefold.model.scope import Scope
@@ -62,6 +63,13 @@ class ObjectBlobs:
 
     def __init__(self, store: ObjectStore, place: str) -> None:
         self._store, self.place = store, place
+
+    def mark(self, identity: str) -> str:
+        """See `claimed.Place.mark`."""
+        with self._errors():
+            with suppress(AlreadyExistsError):
+                self._store.put(MARK, identity.encode(), mode="create", use_multipart=False)
+            return bytes(self._store.get(MARK).bytes()).decode()
 
     def key(self, scope: Scope) -> str:
         """See `Blobs.key`."""

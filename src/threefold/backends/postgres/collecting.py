@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from uuid import UUID
 
@@ -14,18 +14,21 @@ from threefold.ports import Blobs
 
 # Later than anything was written.
 _WHENEVER = datetime.max.replace(tzinfo=UTC)
+# Blobs that are deleted in one transaction.
+_BATCH = 200
 
 
-def delete_doomed(db: Db, blobs: Blobs, limit: int = 1000) -> int:
-    """Delete blobs whose last turn was removed; returns how many entries of the list were done.
+def delete_doomed(db: Db, blobs: Blobs, owners: Sequence[UUID] | None = None) -> int:
+    """Delete blobs whose last turn was removed, of these owners or of all; returns how many entries were done.
 
     Their entries are locked meanwhile: a commit that wants one waits, and then sees that its bytes are gone.
     """
     doomed = fetch(
         db,
-        """SELECT owner, digest, tenant, name FROM threefold.doomed ORDER BY owner, digest
-           LIMIT %s FOR UPDATE SKIP LOCKED""",
-        (limit,),
+        f"""SELECT owner, digest, tenant, name FROM threefold.doomed
+            WHERE %(owners)s::uuid[] IS NULL OR owner = ANY(%(owners)s) ORDER BY owner, digest
+            LIMIT {_BATCH:d} FOR UPDATE SKIP LOCKED""",
+        {"owners": None if owners is None else list(owners)},
     )
     by_owner: dict[Scope, list[str]] = defaultdict(list)
     for _, digest, tenant, name in doomed:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import re
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from uuid import UUID
 import psycopg
 from psycopg import errors
 from psycopg.adapt import AdaptersMap
+from psycopg.conninfo import conninfo_to_dict
 from psycopg.types.numeric import Int8Dumper
 from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
@@ -24,7 +26,7 @@ Db: TypeAlias = "psycopg.Connection[tuple[Any, ...]]"
 Params: TypeAlias = Sequence[Any] | Mapping[str, Any]
 MAX_CONNECTIONS = 16
 CONNECT_SECONDS = 5
-LOCK_TIMEOUT = "30s"
+LOCK_TIMEOUT, LANE_SECONDS = "30s", 30.0
 # How long a call goes on trying while the server is away, and the longest pause between two tries.
 RETRY_SECONDS, RETRY_PAUSE = 10.0, 1.0
 # Plans are made once for each connection, in the order in which a statement joins its tables (before the first ANALYZE
@@ -34,6 +36,16 @@ _PLANNER = (
     "set_config('join_collapse_limit', '1', true)",
     "set_config('jit', 'off', true)",
 )
+# A transaction that deletes bytes elsewhere must keep its locks until it is through. The second came with 17.
+_LASTING = (
+    "set_config('idle_in_transaction_session_timeout', '0', true)",
+    "CASE WHEN current_setting('transaction_timeout', true) IS NOT NULL "
+    "THEN set_config('transaction_timeout', '0', true) END",
+)
+# A connection whose other end is gone without a word is given up after seconds, not hours; what the URL says wins.
+_ALIVE = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 15_000}
+# Writers of one owner wait for each other here and not in the server, where each would hold a connection.
+_LANES = 1024
 # The server went away or could not be reached: what class 08, a shutdown, or no state at all says.
 _LOST = re.compile("08...|57P0[1-3]")
 # Two transactions stood in each other's way; one was undone.
@@ -105,6 +117,10 @@ class Database:
     def __init__(self, url: str, durable: bool = True, connections: int = MAX_CONNECTIONS) -> None:
         self.shown = without_secrets(url)
         self._url, self._durable, self._pid = url, durable, os.getpid()
+        self._alive: dict[str, Any] = {
+            name: value for name, value in _ALIVE.items() if name not in conninfo_to_dict(url)
+        }
+        self._lanes = [threading.Lock() for _ in range(_LANES)]
         self._pool = ConnectionPool(
             url,
             min_size=0,
@@ -117,6 +133,7 @@ class Database:
                 "context": _adapters,
                 "connect_timeout": CONNECT_SECONDS,
                 "prepare_threshold": 0,
+                **self._alive,
             },
             name="threefold",
         )
@@ -129,7 +146,7 @@ class Database:
         with (
             self._driver_errors(),
             psycopg.connect(
-                self._url, autocommit=True, context=_adapters, connect_timeout=CONNECT_SECONDS
+                self._url, autocommit=True, context=_adapters, connect_timeout=CONNECT_SECONDS, **self._alive
             ) as connection,
         ):
             yield connection
@@ -140,7 +157,8 @@ class Database:
         It returned means committed. `job` may run several times and must leave nothing but in the database.
 
         Raises:
-            whatever the job raises, or Unavailable where the server stays away or busy; then nothing is left of it.
+            whatever the job raises, and then nothing is left of it; or Unavailable where the server stays away or busy,
+                which says so where the answer to the COMMIT was lost and nobody knows.
         """
         return self._run(owner, job, read_only=False)
 
@@ -151,14 +169,36 @@ class Database:
     def _run(self, owner: UUID | None, job: Callable[[Db], T], read_only: bool) -> T:
         self._check_usable()
         self._pool.open()
+        if owner is None or read_only:
+            return self._try(owner, job, read_only)
+        lane = self._lanes[owner.int % _LANES]
+        if not lane.acquire(timeout=LANE_SECONDS):
+            raise Unavailable(f"store {self.shown}: another writer of this user is at work; try again")
+        try:
+            return self._try(owner, job, read_only)
+        finally:
+            lane.release()
+
+    def _try(self, owner: UUID | None, job: Callable[[Db], T], read_only: bool) -> T:
+        """Once, and again for a while where the connection breaks."""
         deadline, pause = time.monotonic() + RETRY_SECONDS, 0.02
+        done = False
+
+        def noted(db: Db) -> T:
+            nonlocal done
+            done = False
+            result = job(db)
+            done = True
+            return result
+
         while True:
             try:
                 with self._driver_errors():
-                    return self._transaction(owner, job, read_only)
+                    return self._transaction(owner, noted, read_only)
             except _Lost as error:
                 if self._closed or time.monotonic() + pause > deadline:
-                    raise Unavailable(str(error)) from None
+                    unknown = "; it may have been done all the same: do it again, with the same ids" if done else ""
+                    raise Unavailable(f"{error}{'' if read_only else unknown}") from None
                 self._pool.check()  # the others broke with the same server
             # Not in step with those it collided with.
             time.sleep(pause * random.uniform(0.5, 1))  # noqa: S311
@@ -181,7 +221,7 @@ class Database:
             *_PLANNER,
         ]
         if not read_only:
-            settings.append(f"set_config('lock_timeout', '{LOCK_TIMEOUT}', true)")
+            settings += [f"set_config('lock_timeout', '{LOCK_TIMEOUT}', true)", *_LASTING]
         if not read_only and not self._durable:
             settings.append("set_config('synchronous_commit', 'off', true)")
         run(db, f"SELECT {', '.join(settings)}", ("" if owner is None else str(owner), "on" if owner is None else ""))

@@ -67,13 +67,15 @@ def lock_owners(db: Db, owners: Sequence[UUID]) -> set[UUID]:
     return {owner for (owner,) in fetch(db, _LOCK_MANY, (sorted(owners),))}
 
 
-def make_owner(db: Db, scope: Scope) -> None:
-    """Make the owner where it is missing; it is undone with the transaction.
+def make_owner(db: Db, scope: Scope) -> Owner:
+    """As `lock_owner`, making the owner where it is missing; that is undone with the transaction.
 
     Another transaction may make it at the same time: then this waits for that one.
     """
-    run(
-        db,
-        "INSERT INTO threefold.owners (owner, tenant, name) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING",
-        (owner_key(scope), scope.tenant, scope.user),
-    )
+    while (owner := lock_owner(db, scope)) is None:
+        run(
+            db,
+            "INSERT INTO threefold.owners (owner, tenant, name) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING",
+            (owner_key(scope), scope.tenant, scope.user),
+        )
+    return owner

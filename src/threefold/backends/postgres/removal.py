@@ -9,7 +9,7 @@ from uuid import UUID
 from threefold.backends.postgres.connection import Db, change, fetch, one, planned_anew, run, touched
 from threefold.backends.postgres.indexing import forget_words
 from threefold.backends.postgres.keys import given, kept
-from threefold.backends.postgres.owners import Owner, lock_owner
+from threefold.backends.postgres.owners import Owner, lock_owner, make_owner
 from threefold.errors import Forbidden
 from threefold.model.retention import Gone, Target, tombstone
 from threefold.model.scope import Scope
@@ -104,22 +104,26 @@ def _doom(db: Db, owner: Owner, digests: list[str]) -> None:
 def purge(db: Db, scope: Scope, target: Target, blobs: Blobs) -> Counter[str]:
     """Remove what the target names of one owner; leaves tombstones of turns, none of a whole user."""
     owner = lock_owner(db, scope)
-    if target.conversation is None and scope.app is None:
-        return _purge_owner(db, scope, owner, blobs)
-    return Counter() if owner is None else _purge_conversations(db, owner, scope, target)
-
-
-def _purge_owner(db: Db, scope: Scope, owner: Owner | None, blobs: Blobs) -> Counter[str]:
-    gone: Counter[str] = Counter()
+    if target.conversation is not None or scope.app is not None:
+        return Counter() if owner is None else _purge_conversations(db, owner, scope, target)
     if owner is not None:
-        digests = fetch(db, "DELETE FROM threefold.files WHERE owner = %s RETURNING digest", (owner.key,))
-        _doom(db, owner, sorted({digest for (digest,) in digests}))
-        for table in _OWNED:
-            with planned_anew(db):
-                emptied = change(db, f"DELETE FROM threefold.{table} WHERE owner = %s", (owner.key,))
-            gone[_STORES.get(table, table)] = touched(emptied)
-        gone["files"] = len(digests)
-        gone["owners"] = touched(change(db, "DELETE FROM threefold.owners WHERE owner = %s", (owner.key,)))
+        return _purge_owner(db, scope, owner, blobs)
+    # Its first commit may be on its way: the key is taken, so that the commit waits and then finds its bytes gone.
+    made = make_owner(db, scope)
+    gone = _purge_owner(db, scope, made, blobs)
+    gone["owners"] = 0
+    return gone
+
+
+def _purge_owner(db: Db, scope: Scope, owner: Owner, blobs: Blobs) -> Counter[str]:
+    gone: Counter[str] = Counter()
+    digests = fetch(db, "DELETE FROM threefold.files WHERE owner = %s RETURNING digest", (owner.key,))
+    _doom(db, owner, sorted({digest for (digest,) in digests}))
+    for table in _OWNED:
+        with planned_anew(db):
+            emptied = change(db, f"DELETE FROM threefold.{table} WHERE owner = %s", (owner.key,))
+        gone[_STORES.get(table, table)] = touched(emptied)
+    gone["files"] = len(digests)
     # Also what a killed writer left before its commit.
     doomed = {
         digest
@@ -128,6 +132,7 @@ def _purge_owner(db: Db, scope: Scope, owner: Owner | None, blobs: Blobs) -> Cou
         )
     }
     gone["blobs"] += blobs.sweep(scope, doomed)
+    gone["owners"] = touched(change(db, "DELETE FROM threefold.owners WHERE owner = %s", (owner.key,)))
     return gone
 
 
@@ -188,14 +193,14 @@ def settle_conversations(db: Db, owner: UUID, conversations: Sequence[int]) -> i
                coalesce(
                    (SELECT t.title FROM threefold.turns AS t WHERE t.owner = %(owner)s AND t.conversation = c.number
                     AND t.title IS NOT NULL ORDER BY t.number DESC LIMIT 1),
-                   (SELECT coalesce(r.text, c.name) FROM threefold.turns AS t LEFT JOIN threefold.rows AS r
+                   (SELECT r.text FROM threefold.turns AS t LEFT JOIN threefold.rows AS r
                     ON r.owner = %(owner)s AND r.turn = t.number AND r.seq = 0
-                    WHERE t.owner = %(owner)s AND t.conversation = c.number ORDER BY t.number LIMIT 1))
+                    WHERE t.owner = %(owner)s AND t.conversation = c.number ORDER BY t.number LIMIT 1)), c.name
            FROM threefold.conversations AS c
            WHERE c.owner = %(owner)s AND c.number = ANY(%(numbers)s::integer[])""",
         mine,
     )
-    for number, said in left:
+    for number, said, name in left:
         run(
             db,
             """UPDATE threefold.conversations AS c SET title = %(title)s, started = s.started,
@@ -203,7 +208,7 @@ def settle_conversations(db: Db, owner: UUID, conversations: Sequence[int]) -> i
                FROM (SELECT min(started) AS started, max(ended) AS ended FROM threefold.turns
                      WHERE owner = %(owner)s AND conversation = %(number)s) AS s
                WHERE c.owner = %(owner)s AND c.number = %(number)s""",
-            {"owner": owner, "number": number, "title": kept(one_line(given(said)))},
+            {"owner": owner, "number": number, "title": kept(one_line(name if said is None else given(said)))},
         )
     return touched(gone)
 

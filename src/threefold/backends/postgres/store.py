@@ -9,6 +9,7 @@ from datetime import datetime
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 from threefold.backends.postgres import (
     catalog,
@@ -100,18 +101,30 @@ class PostgresStore:
     def purge(self, scope: Scope, target: Target) -> Receipt:
         """See `Store.purge`. Rewrites the owners' part of the tables, where the removed bytes still stand."""
         owners = self._owners_of(scope.tenant) if target.tenant else [scope]
-        gone: Counter[str] = Counter()
+        keys = [owner_key(owner) for owner in owners]
+        gone, repeated = Counter[str](), False
         for owner in owners:
-            aim = Target() if target.tenant else target
-            job = partial(removal.purge, scope=owner, target=aim, blobs=self._blobs)
-            gone += self._database.write(owner_key(owner), job)
+            counts, again = self._purge_one(owner, Target() if target.tenant else target)
+            gone, repeated = gone + counts, repeated or again
         leftovers: tuple[str, ...] = ()
+        if repeated:
+            leftovers += ("the connection broke and it was done again: the counts may be too low",)
         try:
-            gone["blobs"] += self._delete_doomed_blobs()
+            gone["blobs"] += self._delete_doomed_blobs(keys)
         except Unavailable as error:
-            leftovers = (f"bytes of files, which the next sweep removes: {error}",)
-        touched = [owner_key(owner) for owner in owners] if any(gone.values()) else []
+            leftovers += (f"bytes of files, which the next sweep removes: {error}",)
+        touched = keys if repeated or any(gone.values()) else []
         return Receipt(target.kind, gone, (*leftovers, *scrubbing.scrub_owners(self._database, touched)))
+
+    def _purge_one(self, scope: Scope, target: Target) -> tuple[Counter[str], bool]:
+        """Purge within one owner; what went, and whether it was tried more than once."""
+        tries = count()
+
+        def job(db: Db) -> Counter[str]:
+            next(tries)
+            return removal.purge(db, scope, target, self._blobs)
+
+        return self._database.write(owner_key(scope), job), next(tries) > 1
 
     def _owners_of(self, tenant: str) -> list[Scope]:
         statement = "SELECT name FROM threefold.owners WHERE tenant = %s"
@@ -119,9 +132,10 @@ class PostgresStore:
             Scope(user, tenant) for (user,) in self._database.read(None, lambda db: fetch(db, statement, (tenant,)))
         ]
 
-    def _delete_doomed_blobs(self) -> int:
+    def _delete_doomed_blobs(self, owners: Sequence[UUID] | None = None) -> int:
         gone = 0
-        while deleted := self._database.write(None, lambda db: collecting.delete_doomed(db, self._blobs)):
+        job = partial(collecting.delete_doomed, blobs=self._blobs, owners=owners)
+        while deleted := self._database.write(None, job):
             gone += deleted
         return gone
 
@@ -211,6 +225,10 @@ class PostgresStore:
     def bury(self, scope: Scope, tombstones: Mapping[bytes, Gone]) -> None:
         """See `Upkeep.bury`."""
         self._database.write(owner_key(scope), lambda db: moving.bury(db, scope, tombstones))
+
+    def identity(self) -> str:
+        """See `Upkeep.identity`. Given when it is first asked for."""
+        return self._database.write(None, upkeep.identity)
 
     def scrub(self) -> tuple[str, ...]:
         """See `Upkeep.scrub`."""

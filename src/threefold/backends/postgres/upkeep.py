@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from threefold.backends.postgres.connection import Db, change, fetch, one, planned_anew, run, touched
 from threefold.backends.postgres.inserting import Inserts
@@ -179,6 +179,12 @@ def reset_vectors(db: Db) -> int:
     # An owner that is new since queues its rows itself.
     queue = "INSERT INTO threefold.waiting (owner, row) SELECT owner, number FROM threefold.rows ON CONFLICT DO NOTHING"
     return touched(change(db, queue))
+
+
+def identity(db: Db) -> str:
+    """The store's name, given now if it has none."""
+    run(db, "INSERT INTO threefold.meta (key, value) VALUES ('store', %s) ON CONFLICT DO NOTHING", (uuid4().hex,))
+    return str(fetch(db, "SELECT value FROM threefold.meta WHERE key = 'store'")[0][0])
 
 
 def state(db: Db, now: datetime, check: bool) -> StoreState:

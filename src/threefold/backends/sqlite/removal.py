@@ -196,13 +196,24 @@ def expire(db: apsw.Connection, now: int, limit: int) -> int:
     return len(over)
 
 
-def delete_doomed_blobs(db: apsw.Connection, blobs: Blobs) -> int:
-    """Delete the files of blobs that nothing refers to; under the write lock, so no commit can want them meanwhile."""
+Doomed = tuple[str, str, str]
+
+
+def doomed_blobs(db: apsw.Connection) -> set[Doomed]:
+    """(tenant, user, digest) of blobs whose last reference was removed."""
+    return set(fetch(db, "SELECT tenant, user, digest FROM doomed"))
+
+
+def delete_doomed_blobs(db: apsw.Connection, blobs: Blobs, committed: set[Doomed]) -> int:
+    """Delete the files of blobs that nothing refers to; under the write lock, so no commit can want them meanwhile.
+
+    Only those in `committed`, read before: what a neighbour in the same group of writes put on the list may be undone.
+    """
     doomed: dict[Scope, list[str]] = {}
-    for tenant, user, digest in fetch(db, "SELECT tenant, user, digest FROM doomed"):
+    for tenant, user, digest in sorted(committed & doomed_blobs(db)):
         doomed.setdefault(Scope(user, tenant), []).append(digest)
     deleted = sum(blobs.discard(blobs.key(scope), digests, _WHENEVER) for scope, digests in doomed.items())
-    db.execute("DELETE FROM doomed")
+    db.executemany("DELETE FROM doomed WHERE tenant = ? AND user = ? AND digest = ?", committed)
     return deleted
 
 

@@ -91,13 +91,22 @@ class SqliteStore:
         gone = self._writer.run(lambda db: removal.purge(db, scope, target, self._blobs))
         deleted, leftovers = 0, list[str]()
         try:
-            deleted = self._writer.run(lambda db: removal.delete_doomed_blobs(db, self._blobs))
+            deleted = self._delete_doomed_blobs()
         except Unavailable as error:
             leftovers.append(f"bytes of files, which the next sweep removes: {error}")
         gone["blobs"] += deleted
         self._vectors.clear()
         busy = self.scrub()
         return Receipt(target.kind, {"log emptied": int(not busy), **gone}, (*leftovers, *busy))
+
+    def identity(self) -> str:
+        """See `Upkeep.identity`. Given when it is first asked for."""
+        return self._writer.run(upkeep.identity)
+
+    def _delete_doomed_blobs(self) -> int:
+        with self._readers.snapshot() as db:
+            committed = removal.doomed_blobs(db)
+        return self._writer.run(lambda db: removal.delete_doomed_blobs(db, self._blobs, committed)) if committed else 0
 
     def scrub(self) -> tuple[str, ...]:
         """See `Upkeep.scrub`."""
@@ -138,7 +147,7 @@ class SqliteStore:
             scrub_due = scrubbing.due(db)
         gone = self._writer.run(lambda db: removal.expire(db, to_micros(now), limit)) if over else 0
         if over or doomed:
-            self._writer.run(lambda db: removal.delete_doomed_blobs(db, self._blobs))
+            self._delete_doomed_blobs()
             self._vectors.clear()
         if over or scrub_due:
             self._scrub(tries=1)

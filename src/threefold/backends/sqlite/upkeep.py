@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 import apsw
 
@@ -119,6 +120,12 @@ def reset_vectors(db: apsw.Connection) -> int:
     waiting = db.changes()
     db.execute("UPDATE owners SET vectors = vectors + 1")
     return waiting
+
+
+def identity(db: apsw.Connection) -> str:
+    """The store's name, given now if it has none."""
+    db.execute("INSERT OR IGNORE INTO meta (key, value) VALUES ('store', ?)", (uuid4().hex,))
+    return str(scalar(db, "SELECT value FROM meta WHERE key = 'store'"))
 
 
 def state(db: apsw.Connection, now: datetime, check: bool) -> StoreState:

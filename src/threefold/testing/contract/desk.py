@@ -18,6 +18,7 @@ from threefold.model.scope import Scope
 from threefold.model.turn import Attachment, Completion, Note, PublishedFile, Submission, Summary, Turn
 from threefold.ports import Backend, Blobs, CatalogQuery, Embedder
 from threefold.realms.conv.fold import fold
+from threefold.search.embedding import embed
 from threefold.text.terms import query_terms
 
 NOW = datetime(2026, 11, 29, 12, tzinfo=UTC)
@@ -141,7 +142,7 @@ class Desk:
         **where: Any,
     ) -> Candidates:
         """Candidates for a question; only the lexical list unless others are named."""
-        vector = embedder.embed([text])[0] if embedder else None
+        vector = embed(embedder, [text])[0] if embedder else None
         model = embedder.name if embedder else None
         wanted = lists or ("lexical",)
         query = Query(scope, Filter(now or self.now, **where), query_terms(text), wanted, vector, model, depth)
