@@ -12,13 +12,19 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 
+import apsw
 import pytest
 from s3_server import BUCKET, SECRET, S3Server
 
 import threefold
 from threefold.backends.blobs.keys import is_digest
+from threefold.backends.opening import open_backend
+from threefold.backends.sqlite import removal
 from threefold.errors import InvalidInput, NotFound, Unavailable
+from threefold.model.retention import Target
 from threefold.model.times import now
+from threefold.testing.contract import Desk, full_turn
+from threefold.testing.contract.desk import ALICE
 
 HOUR = timedelta(hours=1)
 posix = pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
@@ -210,7 +216,6 @@ def test_bytes_put_again_are_written_again_where_they_are_old(
 ) -> None:
     from threefold.backends.blobs import objects
     from threefold.backends.opening import open_blobs
-    from threefold.testing.contract.desk import ALICE
 
     blobs = open_blobs(s3)
     digest = blobs.put(ALICE, b"data")
@@ -224,3 +229,23 @@ def test_bytes_put_again_are_written_again_where_they_are_old(
     ((_, again),) = blobs.digests(ALICE)
     assert again > first
     assert blobs.get(ALICE, digest) == b"data"
+
+
+def test_bytes_outlive_a_removal_that_is_not_committed_yet(tmp_path: Path) -> None:
+    """Writers share a transaction: what a neighbour in it removed may still be undone, by a full disk or a kill."""
+    store, blobs = open_backend(str(tmp_path), durable=False)
+    desk = Desk(store, blobs)
+    desk.record(full_turn("trip", "1", "x"))
+    digests = [file.digest for file in desk.stored("trip", "1").record.files]
+    with store._readers.snapshot() as db:
+        committed = removal.doomed_blobs(db)
+
+    def both(db: apsw.Connection) -> int:
+        removal.purge(db, ALICE, Target("trip"), blobs)
+        return removal.delete_doomed_blobs(db, blobs, committed)
+
+    assert store._writer.run(both) == 0
+    assert all(blobs.has(ALICE, digest) for digest in digests)
+    store.expire(now())
+    assert not any(blobs.has(ALICE, digest) for digest in digests)
+    store.close()

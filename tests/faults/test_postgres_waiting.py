@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from postgres_server import server, wait_until
 
 import threefold
+from threefold.backends.postgres.blobs import PostgresBlobs
 from threefold.backends.postgres.connection import Database
 from threefold.backends.postgres.keys import owner_key
 from threefold.errors import NotFound
@@ -128,3 +130,50 @@ def test_vectors_that_waited_for_another_claim_leave_the_queue(url: str, db: thr
     done = [(row, MODEL.embed([row.text])[0]) for row in claimed]
     assert wait_for(url, user, QUEUE, lambda: db._backend.put_vectors(MODEL.name, done)) == 1
     assert db.state().pending == 0
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_bytes_are_not_swept_while_their_commit_is_on_its_way(
+    url: str, db: threefold.Threefold, monkeypatch: pytest.MonkeyPatch, known: bool
+) -> None:
+    """Also not of a user whose very first commit it is: forgetting waits, and then removes the turn with its bytes."""
+    if known:
+        record(db, "alice", "before")
+    receipts: list[Any] = []
+    forgetting = threading.Thread(target=lambda: receipts.append(other.user("alice").forget()))
+    has = PostgresBlobs.has
+
+    def has_and_then_is_slow(self: PostgresBlobs, scope: Scope, digest: str) -> bool:
+        there = has(self, scope, digest)
+        if not forgetting.ident:
+            forgetting.start()
+            time.sleep(0.5)
+        return there
+
+    monkeypatch.setattr(PostgresBlobs, "has", has_and_then_is_slow)
+    with threefold.open(url, embedder=MODEL, background=False, durable=False) as other:
+        with db.user("alice").turn("trip", turn="1") as turn:
+            turn.attach(("a.txt", b"bytes"))
+        forgetting.join()
+    assert receipts[0].stores["turns"] == 1 + known
+    assert db.state().counts["turns"] == 0
+    assert list(db._blobs.digests(Scope("alice"))) == []
+
+
+def test_writers_of_one_user_who_wait_leave_the_others_their_connections(url: str, db: threefold.Threefold) -> None:
+    record(db, "busy", "0")
+    held, waiting = Database(url.partition("&")[0]), list[threading.Thread]()
+
+    def hold(locked: Any) -> None:
+        locked.execute(OWNER, (owner_key(Scope("busy")),)).fetchall()
+        for n in range(1, 25):
+            waiting.append(threading.Thread(target=record, args=(db, "busy", f"{n}")))
+            waiting[-1].start()
+        assert record(db, "other", "1")
+        assert db.user("busy").conv.search("text")
+
+    held.write(None, hold)
+    for thread in waiting:
+        thread.join()
+    held.close()
+    assert [c.turns for c in db.user("busy").conv.conversations()] == [25]
