@@ -24,7 +24,7 @@ from threefold.backends.postgres import (
     search,
     upkeep,
 )
-from threefold.backends.postgres.connection import Database, Db, fetch, run
+from threefold.backends.postgres.connection import Database, Db, fetch, one, run
 from threefold.backends.postgres.keys import owner_key
 from threefold.backends.postgres.owners import lock_owner
 from threefold.errors import Unavailable
@@ -228,8 +228,9 @@ class PostgresStore:
         self._database.write(owner_key(scope), lambda db: moving.bury(db, scope, tombstones))
 
     def identity(self) -> str:
-        """See `Upkeep.identity`. Given when it is first asked for."""
-        return self._database.write(None, upkeep.identity)
+        """See `Upkeep.identity`. Given when it is first asked for; after that nothing is written, as on a replica."""
+        found = self._database.read(None, lambda db: one(db, "SELECT value FROM threefold.meta WHERE key = 'store'"))
+        return self._database.write(None, upkeep.identity) if found is None else str(found[0])
 
     def scrub(self) -> tuple[str, ...]:
         """See `Upkeep.scrub`."""
