@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from threefold.backends import owned_moving
+from threefold.backends import owned_moving, owned_search
 from threefold.backends.owned import Kept, KeptConversation, Owned, Waiting
 from threefold.errors import BytesGone, Conflict, Forbidden, NotFound, Unavailable
 from threefold.model.commit import Commit, Outcome, PutFeedback, RecordTurn, Write, supersede
 from threefold.model.moving import MovedTurn, TurnKey
-from threefold.model.query import Candidate, Candidates, Filter, ListName, Query
+from threefold.model.query import Candidates, Query
 from threefold.model.record import (
     CatalogEntry,
     Conversation,
     Feedback,
-    Row,
     RowKey,
     StoredRow,
     StoredTurn,
@@ -30,9 +29,6 @@ from threefold.model.retention import Gone, Receipt, Target, tombstone
 from threefold.model.scope import Scope
 from threefold.model.titles import ABOUT_SIZE, title_of
 from threefold.ports import Blobs, CatalogQuery, PendingRow, StoreState
-from threefold.search.bm25 import bm25
-from threefold.search.spelling import corrections
-from threefold.text.terms import WILDCARD
 
 if TYPE_CHECKING:
     import numpy as np
@@ -111,36 +107,7 @@ class MemoryStore:
         """See `Store.candidates`."""
         with self._usable():
             owner = self._owner(query.scope)
-            seen = {key: (kept, row) for kept, row, key in owner.rows() if _passes(kept, row, query.where, query.scope)}
-            everything = {key: row.terms for _, row, key in owner.rows()}
-            found: dict[ListName, dict[RowKey, float]] = {}
-            corrected: dict[str, tuple[tuple[str, float], ...]] = {}
-            if "lexical" in query.lists:
-                found["lexical"] = bm25(query.terms, everything)
-            if "trigram" in query.lists:
-                vocabulary = sorted({term for terms in everything.values() for term in terms})
-                known = set(vocabulary)
-                unknown = [t for t in query.terms if t not in known and not t.endswith(WILDCARD)]
-                corrected = {word: corrections(word, vocabulary) for word in unknown}
-                near = [t for t in query.terms if t not in corrected] + [v for c in corrected.values() for v, _ in c]
-                needed = any(corrected.values()) or "lexical" not in query.lists
-                found["trigram"] = bm25(near, everything) if needed else {}
-            warnings: tuple[str, ...] = ()
-            if "semantic" in query.lists:
-                found["semantic"], warnings = self._semantic(owner, query)
-            ranked = {name: _best(scores, seen, query.depth) for name, scores in found.items()}
-            return _answer(seen, ranked, {w: v for w, v in corrected.items() if v}, warnings)
-
-    def _semantic(self, owner: Owned, query: Query) -> tuple[dict[RowKey, float], tuple[str, ...]]:
-        if query.vector is None:
-            return {}, ()
-        asked = (query.model, int(query.vector.shape[0]))
-        if self._model not in (None, asked):
-            return {}, (
-                f"semantic search is off: the store was embedded by {self._model}, this program uses {asked}; "
-                "run `threefold reembed`",
-            )
-        return {key: float(vector @ query.vector) for key, vector in owner.vectors.items()}, ()
+            return owned_search.candidates(owner, query, self._model)
 
     def rows(self, scope: Scope, keys: Sequence[RowKey], now: datetime, around: int = 0) -> tuple[StoredRow, ...]:
         """See `Store.rows`."""
@@ -426,42 +393,6 @@ def _put_feedback(kept: Kept, feedback: Feedback | None) -> None:
         kept.feedback = [f for f in kept.feedback if f.origin != "user"]
     if feedback is not None:
         kept.feedback.append(feedback)
-
-
-def _passes(kept: Kept, row: Row, where: Filter, scope: Scope) -> bool:
-    record = kept.record
-    return (
-        kept.live(where.now)
-        and scope.app in (None, record.app)
-        and (where.roles is None or row.role in where.roles)
-        and where.conversation in (None, record.conversation)
-        and where.agent in (None, record.agent)
-        and (where.since is None or row.at >= where.since)
-        and (where.until is None or row.at < where.until)
-    )
-
-
-def _best(scores: dict[RowKey, float], seen: Iterable[RowKey], depth: int) -> list[tuple[RowKey, float]]:
-    allowed = set(seen)
-    kept = [(key, score) for key, score in scores.items() if key in allowed and score > 0]
-    kept.sort(key=lambda item: (-item[1], item[0].conversation, item[0].turn, item[0].seq))
-    return kept[:depth]
-
-
-def _answer(
-    seen: dict[RowKey, tuple[Kept, Row]],
-    ranked: dict[ListName, list[tuple[RowKey, float]]],
-    corrected: dict[str, tuple[tuple[str, float], ...]],
-    warnings: tuple[str, ...],
-) -> Candidates:
-    keys = list(dict.fromkeys(key for hits in ranked.values() for key, _ in hits))
-    index = {key: i for i, key in enumerate(keys)}
-    rows = tuple(
-        Candidate(key, row.role, row.at, kept.first_position + row.seq, len(row.terms))
-        for key, (kept, row) in ((key, seen[key]) for key in keys)
-    )
-    lists = {name: tuple((index[key], score) for key, score in hits) for name, hits in ranked.items()}
-    return Candidates(rows, lists, corrected, warnings)
 
 
 def _ordinals(owner: Owned, kept: Kept, now: datetime) -> tuple[int, int]:

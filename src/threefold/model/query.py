@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from threefold.model.record import RowKey
 from threefold.model.scope import Scope
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 ListName = Literal["lexical", "trigram", "semantic"]
 LISTS: tuple[ListName, ...] = ("lexical", "trigram", "semantic")
+# Of so many words of a question is it told which rows have them: a bit each in a whole number of 64.
+TOLD = 62
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,26 +51,35 @@ class Query:
     depth: int = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A row that some list proposed, with what ranking needs: its place, moment and length in words."""
+class Candidate(NamedTuple):
+    """A row that some list proposed, with what ranking needs.
+
+    `position` numbers the rows of its conversation, `words` is its length in terms, `asks` whether it ends with a
+    question mark. Bit i of `having` is set where a list of words says that the row has word i of the question, or what
+    it was corrected to.
+    """
 
     key: RowKey
     role: str
     at: datetime
     position: int
     words: int
+    author: str | None = None
+    asks: bool = False
+    having: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
     """The answer to a `Query`: rows, and for each list (index into `rows`, score) best first.
 
+    `rarity` is that of the question's first `TOLD` words among the owner's rows, 0 for a word that no row has.
     `corrections` maps a word of the question that is not in the owner's vocabulary to the stored words that stood in
     for it, with their similarity from 0 to 1. `warnings` say in a sentence what could not be done.
     """
 
     rows: tuple[Candidate, ...]
     lists: Mapping[ListName, tuple[tuple[int, float], ...]]
+    rarity: tuple[float, ...] = ()
     corrections: Mapping[str, tuple[tuple[str, float], ...]] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()

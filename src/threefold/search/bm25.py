@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TypeVar
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
+from threefold.model.query import TOLD
 from threefold.text.terms import WILDCARD
 
 K = TypeVar("K")
@@ -15,24 +17,39 @@ K = TypeVar("K")
 K1, B, BESIDE = 1.2, 0.75, 2
 
 
-def bm25(query: Sequence[str], documents: Mapping[K, Sequence[str]], k1: float = K1, b: float = B) -> dict[K, float]:
-    """Scores of the documents that have any term of the query.
+@dataclass(frozen=True, slots=True)
+class Scored(Generic[K]):
+    """Scores of documents; bit i of `having` is set where one has query term i (of the first `TOLD`); rarities by i."""
+
+    scores: dict[K, float]
+    having: dict[K, int]
+    rarity: dict[int, float]
+
+
+def bm25(query: Sequence[str], documents: Mapping[K, Sequence[str]], k1: float = K1, b: float = B) -> Scored[K]:
+    """Scores of the documents that have any of the distinct terms of the query.
 
     Okapi BM25 with Lucene's rarity, log(1 + (N − n + ½) / (n + ½)), which is never negative; k1 = 1.2, b = 0.75. A
     query term that ends in `*` stands for every term that begins so.
     """
+    found: Scored[K] = Scored({}, {}, {})
     if not documents:
-        return {}
+        return found
     counted = {key: Counter(terms) for key, terms in documents.items()}
     average = BESIDE + sum(len(terms) for terms in documents.values()) / len(documents)
-    scores: dict[K, float] = {}
-    for term in query:
+    for i, term in enumerate(query):
         occurring = {key: n for key, count in counted.items() if (n := _occurrences(term, count))}
+        if not occurring:
+            continue
         rarity = math.log(1 + (len(documents) - len(occurring) + 0.5) / (len(occurring) + 0.5))
+        bit = 1 << i if i < TOLD else 0
+        if bit:
+            found.rarity[i] = rarity
         for key, n in occurring.items():
             norm = n + k1 * (1 - b + b * (BESIDE + len(documents[key])) / average)
-            scores[key] = scores.get(key, 0.0) + rarity * n * (k1 + 1) / norm
-    return scores
+            found.scores[key] = found.scores.get(key, 0.0) + rarity * n * (k1 + 1) / norm
+            found.having[key] = found.having.get(key, 0) | bit
+    return found
 
 
 def _occurrences(term: str, count: Counter[str]) -> int:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
+
+from threefold.model.query import TOLD
+from threefold.text.terms import WILDCARD
 
 # One slip in four letters is still the same word; two in five are not.
 MIN_SIMILARITY = 0.7
@@ -47,3 +51,52 @@ def corrections(word: str, vocabulary: Sequence[str]) -> tuple[tuple[str, float]
                 found[term] = max(found.get(term, 0.0), STEM_WEIGHT * near)
     best = sorted(found.items(), key=lambda item: (-item[1], item[0]))
     return tuple(best[:MAX_VARIANTS])
+
+
+@dataclass(frozen=True, slots=True)
+class Phrases:
+    """What a list of words asks a store for, and which words of the question each phrase stands for.
+
+    `phrases` are distinct, those that end in `*` last; `stands_for` has for each the bits of the question's words.
+    """
+
+    phrases: tuple[str, ...]
+    stands_for: tuple[int, ...]
+
+    def having(self, told: int) -> int:
+        """The bits of the question's words, from those of the phrases that a row has."""
+        words = 0
+        while told:
+            lowest = told & -told
+            words |= self.stands_for[lowest.bit_length() - 1]
+            told ^= lowest
+        return words
+
+    def rarity(self, of_phrases: Mapping[int, float]) -> dict[int, float]:
+        """The rarity of the question's words, by number, from that of the phrases that occur; the commonest decides."""
+        found: dict[int, float] = {}
+        for phrase, rarity in of_phrases.items():
+            words = self.stands_for[phrase]
+            for word in range(words.bit_length()):
+                if words >> word & 1:
+                    found[word] = min(rarity, found.get(word, rarity))
+        return found
+
+
+def phrases_of(
+    terms: Sequence[str], corrected: Mapping[str, Sequence[tuple[str, float]]] | None = None
+) -> Phrases:
+    """The question's words, those in `corrected` replaced by what they were corrected to."""
+    stands_for: dict[str, int] = {}
+    for i, term in enumerate(terms):
+        bit = 1 << i if i < TOLD else 0
+        instead = [term] if corrected is None or term not in corrected else [word for word, _ in corrected[term]]
+        for phrase in instead:
+            stands_for[phrase] = stands_for.get(phrase, 0) | bit
+    ordered = sorted(stands_for, key=lambda phrase: phrase.endswith(WILDCARD))
+    return Phrases(tuple(ordered), tuple(stands_for[phrase] for phrase in ordered))
+
+
+def rarity_of(terms: int, *found: Mapping[int, float]) -> tuple[float, ...]:
+    """The rarity of each of so many words of a question, 0 for one that does not occur; the first that knows decides."""
+    return tuple(next((of[i] for of in found if i in of), 0.0) for i in range(min(terms, TOLD)))

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from threefold.model.query import Query
 from threefold.model.times import to_micros
+from threefold.text.asking import ENDING
 
 # Expired rows are swept soon after their time; the owner's first end tells whether there are any to leave out.
 _ANY_OVER = "(SELECT expires <= %(now)s FROM threefold.owners WHERE owner = %(owner)s)"
 _LIVE = "(r.expires IS NULL OR r.expires > %(now)s)"
 
 
-def named(order: str) -> str:
+def named(order: str, told: str = "0", once: str = "NULL") -> str:
     """The end of a list's statement: what ranking needs of the rows of `best`, with the names of their keys.
 
-    `order` says which row comes first of those with the same score: ASC or DESC by number.
+    `order` says which row comes first of those with the same score: ASC or DESC by number. `told` is what the list
+    tells of each row, `once` what it tells of all, given with the first.
     """
-    return f"""SELECT l.row, l.score, c.name, t.name, r.seq, r.role, r.at, r.position, r.word_count FROM best AS l
+    return f"""SELECT l.row, l.score, {told},
+            CASE WHEN row_number() OVER (ORDER BY l.score DESC, l.row {order}) = 1 THEN {once} END,
+            c.name, t.name, r.seq, r.role, r.at, r.position, r.word_count, r.author, right(r.text, {ENDING})
+        FROM best AS l
         JOIN threefold.rows AS r ON r.owner = %(owner)s AND r.number = l.row
         JOIN threefold.turns AS t ON t.owner = %(owner)s AND t.number = r.turn
         JOIN threefold.conversations AS c ON c.owner = %(owner)s AND c.number = r.conversation

@@ -6,7 +6,7 @@ near-literal variants need a second trip.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
@@ -20,7 +20,8 @@ from threefold.backends.postgres.words import lexical
 from threefold.model.query import Candidate, Candidates, ListName, Query
 from threefold.model.record import RowKey
 from threefold.model.times import from_micros
-from threefold.search.spelling import corrections, vocabulary_lengths
+from threefold.search.spelling import Phrases, corrections, phrases_of, rarity_of, vocabulary_lengths
+from threefold.text.asking import asks
 from threefold.text.terms import WILDCARD
 
 Hits = list[tuple[int, float]]
@@ -28,26 +29,36 @@ Hits = list[tuple[int, float]]
 
 @dataclass
 class _Found:
-    """Rows by their number in the order in which they came, and the lists over them."""
+    """Rows by their number in the order in which they came, the lists over them, and the rarity of the words."""
 
     rows: dict[int, Candidate] = field(default_factory=dict)
     lists: dict[ListName, Hits] = field(default_factory=dict)
+    rarity: list[dict[int, float]] = field(default_factory=list)
 
-    def take(self, name: ListName, cursor: Cursor[tuple[Any, ...]] | None) -> None:
-        """Read a list's answer."""
+    def take(self, name: ListName, cursor: Cursor[tuple[Any, ...]] | None, asked: Phrases | None = None) -> None:
+        """Read a list's answer; `asked` are the phrases of a list of words."""
         hits: Hits = []
-        for number, score, conversation, turn, seq, role, at, position, words in cursor.fetchall() if cursor else ():
+        for number, score, told, once, *row in cursor.fetchall() if cursor else ():
             hits.append((number, score))
             if number not in self.rows:
+                conversation, turn, seq, role, at, position, words, author, ending = row
                 key = RowKey(conversation, turn, seq)
-                self.rows[number] = Candidate(key, role, from_micros(at), position, words)
+                self.rows[number] = Candidate(key, role, from_micros(at), position, words, author, asks(ending))
+            if asked is not None:
+                known = self.rows[number]
+                self.rows[number] = known._replace(having=known.having | asked.having(told))
+                if once is not None:
+                    self.rarity.append(asked.rarity({i: r for i, r in enumerate(once) if r}))
         self.lists[name] = hits
 
-    def answer(self, corrected: Mapping[str, tuple[tuple[str, float], ...]], warnings: tuple[str, ...]) -> Candidates:
+    def answer(
+        self, query: Query, corrected: Mapping[str, tuple[tuple[str, float], ...]], warnings: tuple[str, ...]
+    ) -> Candidates:
         """As candidates: lists by index into the rows."""
         index = {number: i for i, number in enumerate(self.rows)}
         lists = {name: tuple((index[n], score) for n, score in hits) for name, hits in self.lists.items()}
-        return Candidates(tuple(self.rows.values()), lists, {w: v for w, v in corrected.items() if v}, warnings)
+        rarity = rarity_of(len(query.terms), *self.rarity)
+        return Candidates(tuple(self.rows.values()), lists, rarity, {w: v for w, v in corrected.items() if v}, warnings)
 
 
 def candidates(db: Db, query: Query) -> Candidates:
@@ -58,22 +69,28 @@ def candidates(db: Db, query: Query) -> Candidates:
     # Everything is sent before anything is read.
     meta = run(db, "SELECT key, value FROM threefold.meta WHERE key IN ('embedder', 'dimensions')")
     known, vocabulary = _ask_vocabulary(db, owner, query) if "trigram" in query.lists else (None, None)
-    words = lexical(db, owner, query.terms, narrowing, values, query.depth) if "lexical" in query.lists else None
-    near = _semantic(db, owner, query, narrowing, values) if "semantic" in query.lists else None
+    asked = phrases_of(query.terms)
+    words = lexical(db, owner, asked.phrases, narrowing, values, query.depth) if "lexical" in query.lists else None
+    nearest = _semantic(db, owner, query, narrowing, values) if "semantic" in query.lists else None
     if "lexical" in query.lists:
-        found.take("lexical", words)
+        found.take("lexical", words, asked)
     corrected: dict[str, tuple[tuple[str, float], ...]] = {}
     if known is not None and vocabulary is not None:
         stored = {key for (key,) in known.fetchall()}
         unknown = [t for t in query.terms if not t.endswith(WILDCARD) and term_key(owner, t) not in stored]
         terms = [term for (term,) in vocabulary.fetchall()]
         corrected = {word: corrections(word, terms) for word in unknown}
-        found.take("trigram", _variants(db, owner, query, corrected, narrowing, values))
+        # Without a misspelling this list would be the lexical one again, and count twice.
+        if any(corrected.values()) or "lexical" not in query.lists:
+            near = phrases_of(query.terms, corrected)
+            found.take("trigram", lexical(db, owner, near.phrases, narrowing, values, query.depth), near)
+        else:
+            found.take("trigram", None)
     warnings: tuple[str, ...] = ()
     if "semantic" in query.lists:
-        found.take("semantic", near)
+        found.take("semantic", nearest)
         warnings = _model_warning(query, dict(meta.fetchall()))
-    return found.answer(corrected, warnings)
+    return found.answer(query, corrected, warnings)
 
 
 def _ask_vocabulary(db: Db, owner: UUID, query: Query) -> tuple[Cursor[tuple[Any, ...]], Cursor[tuple[Any, ...]]]:
@@ -99,25 +116,6 @@ def _ask_vocabulary(db: Db, owner: UUID, query: Query) -> tuple[Cursor[tuple[Any
         {"owner": owner, "keys": keys, "low": [low for low, _ in lengths], "high": [high for _, high in lengths]},
     )
     return known, fitting
-
-
-def _variants(
-    db: Db,
-    owner: UUID,
-    query: Query,
-    corrected: Mapping[str, Sequence[tuple[str, float]]],
-    narrowing: str,
-    values: Mapping[str, object],
-) -> Cursor[tuple[Any, ...]] | None:
-    """Rows that have the question's words or what they were corrected to.
-
-    Without a misspelling this list would be the lexical one again, and count twice.
-    """
-    if not any(corrected.values()) and "lexical" in query.lists:
-        return None
-    near = [term for term in query.terms if term not in corrected]
-    near += [variant for variants in corrected.values() for variant, _ in variants]
-    return lexical(db, owner, near, narrowing, values, query.depth)
 
 
 def _semantic(

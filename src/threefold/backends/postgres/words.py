@@ -15,20 +15,23 @@ from psycopg import Cursor
 from threefold.backends.postgres.connection import Db, planned_anew, run
 from threefold.backends.postgres.filtering import join_and_condition, named
 from threefold.backends.postgres.keys import term_key
+from threefold.model.query import TOLD
 from threefold.search.bm25 import BESIDE, K1, B
 from threefold.text.terms import WILDCARD
 
 
 def lexical(
-    db: Db, owner: UUID, terms: Sequence[str], narrowing: str, values: Mapping[str, object], depth: int
+    db: Db, owner: UUID, phrases: Sequence[str], narrowing: str, values: Mapping[str, object], depth: int
 ) -> Cursor[tuple[Any, ...]] | None:
-    """Send the question for rows that have any of the terms, by BM25; None where nothing is asked."""
-    asked = list(dict.fromkeys(terms))
-    if not asked:
+    """Send the question for rows that have any of the distinct phrases, by BM25; None where nothing is asked.
+
+    Those that end in `*` come last. With each row come the bits of the phrases that it has, with the first row the
+    rarity of each phrase, 0 for one that does not occur.
+    """
+    if not phrases:
         return None
-    words = [term for term in asked if not term.endswith(WILDCARD)]
-    keys = [term_key(owner, term) for term in words]
-    prefixes = [term.removesuffix(WILDCARD) for term in asked if term.endswith(WILDCARD)]
+    keys = [term_key(owner, term) for term in phrases if not term.endswith(WILDCARD)]
+    prefixes = [term.removesuffix(WILDCARD) for term in phrases if term.endswith(WILDCARD)]
     mine = {
         **values,
         **{f"k{i}": key for i, key in enumerate(keys)},
@@ -58,6 +61,9 @@ def lexical_statement(words: int, prefixes: int, narrowing: str, depth: int) -> 
         for i in range(prefixes)
     ]
     n = range(words + prefixes)
+    told = n[:TOLD]
+    having = " + ".join(f"CASE WHEN n{i} IS NULL THEN 0 ELSE {1 << i}::bigint END" for i in told)
+    rarity = ", ".join(f"CASE WHEN d{i} > 0 THEN w{i} ELSE 0 END" for i in told)
     join, condition = join_and_condition("l.row", narrowing)
     return f"""WITH {"".join(expanded)} matched AS MATERIALIZED (
             SELECT w.row, w.length, {", ".join(f"{count} AS n{i}" for i, count in enumerate(counts))}
@@ -69,11 +75,13 @@ def lexical_statement(words: int, prefixes: int, narrowing: str, depth: int) -> 
                    {", ".join(f"ln(1 + (greatest(o.rows, d{i}) - d{i} + 0.5) / (d{i} + 0.5)) AS w{i}" for i in n)}
             FROM counted CROSS JOIN threefold.owners AS o WHERE o.owner = %(owner)s
         ), scored AS (
-            SELECT m.row, {" + ".join(f"coalesce(w{i} * n{i} / (n{i} + norm), 0)" for i in n)} AS score
+            SELECT m.row, {" + ".join(f"coalesce(w{i} * n{i} / (n{i} + norm), 0)" for i in n)} AS score,
+                   {having} AS having
             FROM weighed CROSS JOIN LATERAL (
                 SELECT *, {K1}::float8 * ({1 - B}::float8 + {B}::float8 * (length + {BESIDE}) / average) AS norm
                 FROM matched) AS m
         ), best AS MATERIALIZED (
-            SELECT l.row, {K1 + 1}::float8 * l.score AS score FROM scored AS l {join} WHERE true {condition}
+            SELECT l.row, {K1 + 1}::float8 * l.score AS score, l.having
+            FROM scored AS l {join} WHERE true {condition}
             ORDER BY l.score DESC, l.row DESC LIMIT {depth:d}
-        ) {named("DESC")}"""
+        ) {named("DESC", "l.having", f"(SELECT ARRAY[{rarity}] FROM weighed CROSS JOIN counted)")}"""

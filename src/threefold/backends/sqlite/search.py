@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import apsw
 
 from threefold.backends.sqlite.connection import fetch, one
 from threefold.backends.sqlite.keys import find_owner, marks
 from threefold.backends.sqlite.vectors import VectorCache
-from threefold.backends.sqlite.words import best_rows, quoted
+from threefold.backends.sqlite.words import Scored, best_rows, quoted
 from threefold.model.query import Candidate, Candidates, Filter, ListName, Query
 from threefold.model.record import RowKey
 from threefold.model.times import from_micros, to_micros
 from threefold.model.turn import ROLES
-from threefold.search.spelling import corrections, vocabulary_lengths
+from threefold.search.spelling import Phrases, corrections, phrases_of, rarity_of, vocabulary_lengths
+from threefold.text.asking import ENDING, asks
 from threefold.text.terms import WILDCARD
 
 Hits = list[tuple[int, float]]
@@ -50,21 +51,41 @@ def candidates(db: apsw.Connection, query: Query, cache: VectorCache) -> Candida
     narrowing = _narrow(db, owner, query)
     if narrowing is None:
         return Candidates((), empty)
-    found: dict[ListName, Hits] = {}
+    found = _Found()
     if "lexical" in query.lists:
-        found["lexical"] = _lexical(db, owner, query.terms, narrowing, query.depth)
-    corrected: dict[str, tuple[tuple[str, float], ...]] = {}
+        found.take("lexical", phrases_of(query.terms), db, owner, narrowing, query.depth)
     if "trigram" in query.lists:
-        corrected = _corrected(db, owner, query.terms)
-        near = [term for term in query.terms if term not in corrected]
-        near += [variant for variants in corrected.values() for variant, _ in variants]
+        found.corrected = _corrected(db, owner, query.terms)
         # Without a misspelling this list would be the lexical one again, and count twice.
-        needed = any(corrected.values()) or "lexical" not in query.lists
-        found["trigram"] = _lexical(db, owner, near, narrowing, query.depth) if needed else []
-    warnings: tuple[str, ...] = ()
+        if any(found.corrected.values()) or "lexical" not in query.lists:
+            phrases = phrases_of(query.terms, found.corrected)
+            found.take("trigram", phrases, db, owner, narrowing, query.depth)
+        else:
+            found.lists["trigram"] = []
     if "semantic" in query.lists:
-        found["semantic"], warnings = _semantic(db, owner, query, narrowing, cache)
-    return _answer(db, owner, found, corrected, warnings)
+        found.lists["semantic"], found.warnings = _semantic(db, owner, query, narrowing, cache)
+    return _answer(db, owner, query, found)
+
+
+@dataclass
+class _Found:
+    """Lists of row numbers, the bits of the question's words that rows have, and the words' rarity."""
+
+    lists: dict[ListName, Hits] = field(default_factory=dict)
+    having: dict[int, int] = field(default_factory=dict)
+    rarity: list[dict[int, float]] = field(default_factory=list)
+    corrected: dict[str, tuple[tuple[str, float], ...]] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+    def take(
+        self, name: ListName, asked: Phrases, db: apsw.Connection, owner: int, narrowing: _Narrowing, depth: int
+    ) -> None:
+        """Ask for a list of words."""
+        scored = _lexical(db, owner, asked.phrases, narrowing, depth)
+        self.lists[name] = [(number, score) for number, score, _ in scored.hits]
+        self.rarity.append(asked.rarity(scored.rarity))
+        for number, _, told in scored.hits:
+            self.having[number] = self.having.get(number, 0) | asked.having(told)
 
 
 def _narrow(db: apsw.Connection, owner: int, query: Query) -> _Narrowing | None:
@@ -109,7 +130,7 @@ def _row_conditions(db: apsw.Connection, owner: int, where: Filter) -> Iterable[
         yield "(r.expires IS NULL OR r.expires > ?)", now
 
 
-def _lexical(db: apsw.Connection, owner: int, terms: Sequence[str], narrowing: _Narrowing, depth: int) -> Hits:
+def _lexical(db: apsw.Connection, owner: int, terms: Sequence[str], narrowing: _Narrowing, depth: int) -> Scored:
     """Rows that have any of the terms, by BM25."""
     if not narrowing.beyond_match:
         return best_rows(db, owner, terms, narrowing.match, "", (), depth)
@@ -162,25 +183,22 @@ def _semantic(
     return cache.nearest(db, owner, query.vector, query.depth, allowed), ()
 
 
-def _answer(
-    db: apsw.Connection,
-    owner: int,
-    found: Mapping[ListName, Hits],
-    corrected: Mapping[str, tuple[tuple[str, float], ...]],
-    warnings: tuple[str, ...],
-) -> Candidates:
-    numbers = {number for hits in found.values() for number, _ in hits}
+def _answer(db: apsw.Connection, owner: int, query: Query, found: _Found) -> Candidates:
+    numbers = {number for hits in found.lists.values() for number, _ in hits}
     index: dict[int, int] = {}
     rows: list[Candidate] = []
     # CROSS JOIN keeps SQLite to this order: not knowing that the list is short, it would scan all rows of the owner.
-    for number, conversation, turn, seq, role, at, position, words in fetch(
+    for number, conversation, turn, seq, role, at, position, words, author, ending in fetch(
         db,
-        """SELECT r.id, c.name, t.name, r.seq, r.role, r.at, r.position, r.word_count
+        f"""SELECT r.id, c.name, t.name, r.seq, r.role, r.at, r.position, r.word_count, r.author,
+                  substr(r.text, -{ENDING})
            FROM json_each(?) AS wanted CROSS JOIN rows AS r ON r.id = wanted.value AND +r.owner = ?
            CROSS JOIN turns AS t ON t.id = r.turn CROSS JOIN conversations AS c ON c.id = r.conversation""",
         (json.dumps(sorted(numbers)), owner),
     ):
         index[number] = len(rows)
-        rows.append(Candidate(RowKey(conversation, turn, seq), role, from_micros(at), position, words))
-    lists = {name: tuple((index[n], score) for n, score in hits if n in index) for name, hits in found.items()}
-    return Candidates(tuple(rows), lists, {w: v for w, v in corrected.items() if v}, warnings)
+        key, having = RowKey(conversation, turn, seq), found.having.get(number, 0)
+        rows.append(Candidate(key, role, from_micros(at), position, words, author, asks(ending), having))
+    lists = {name: tuple((index[n], score) for n, score in hits if n in index) for name, hits in found.lists.items()}
+    rarity = rarity_of(len(query.terms), *found.rarity)
+    return Candidates(tuple(rows), lists, rarity, {w: v for w, v in found.corrected.items() if v}, found.warnings)

@@ -14,6 +14,7 @@ import apsw
 
 from threefold.backends.sqlite.connection import fetch, one, scalar
 from threefold.backends.sqlite.keys import term_key
+from threefold.model.query import TOLD
 from threefold.search.bm25 import BESIDE, K1, B
 from threefold.text.terms import WILDCARD
 
@@ -27,18 +28,31 @@ def quoted(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Term:
-    """A word that occurs: its rarity among the owner's rows, FTS5's rarity, and its phrase."""
+class Scored:
+    """Rows with their score and the bits of the phrases that they have; the rarity of phrases that occur, by number."""
 
+    hits: list[tuple[int, float, int]]
+    rarity: dict[int, float]
+
+
+@dataclass(frozen=True, slots=True)
+class _Term:
+    """A phrase that occurs: its number, its rarity among the owner's rows, FTS5's rarity, and how it is asked for."""
+
+    number: int
     rarity: float
     fts5_rarity: float
     phrase: str
 
+    @property
+    def bit(self) -> int:
+        return 1 << self.number if self.number < TOLD else 0
+
 
 def best_rows(
     db: apsw.Connection, owner: int, terms: Sequence[str], match: str, joined: str, values: Sequence[object], depth: int
-) -> list[tuple[int, float]]:
-    """(row, BM25 score) of rows that have any of the terms, best first.
+) -> Scored:
+    """Rows that have any of the distinct terms, the best by BM25 first.
 
     `match` narrows within the index and may be empty; `joined` continues the statement after `FROM … AS found` with
     joins and conditions on `rows AS r`, with its `values`, and may be empty.
@@ -47,19 +61,20 @@ def best_rows(
     everyones, everyones_average = _of_all(db)
     found = _occurring(db, owner, terms, rows, everyones)
     if not found:
-        return []
-    sql = f"""SELECT found.rowid, found.score FROM (
-                  SELECT rowid, sum(score) AS score FROM ({" UNION ALL ".join([_SCORED] * len(found))}) GROUP BY rowid
+        return Scored([], {})
+    sql = f"""SELECT found.rowid, found.score, found.having FROM (
+                  SELECT rowid, sum(score) AS score, sum(bit) AS having
+                  FROM ({" UNION ALL ".join([_SCORED] * len(found))}) GROUP BY rowid
               ) AS found {joined} ORDER BY found.score DESC, found.rowid DESC LIMIT ?"""
     bound: list[object] = []
     for term in found:
         phrase = f"(terms : {term.phrase}) AND {match}" if match else f"terms : {term.phrase}"
-        bound += [(K1 + 1) * term.rarity, (K1 + 1) * term.fts5_rarity, average, everyones_average, phrase]
-    return fetch(db, sql, (*bound, *values, depth))
+        bound += [term.bit, (K1 + 1) * term.rarity, (K1 + 1) * term.fts5_rarity, average, everyones_average, phrase]
+    return Scored(fetch(db, sql, (*bound, *values, depth)), {t.number: t.rarity for t in found if t.bit})
 
 
 # FTS5's rank is −rarity · (k₁ + 1) · tf / (tf + k₁ · norm): norm / tf is got back and scaled to the owner's average.
-_SCORED = f"""SELECT w.rowid, ? / (1 + (-1 - ? / w.rank)
+_SCORED = f"""SELECT w.rowid, ? AS bit, ? / (1 + (-1 - ? / w.rank)
         * ({1 - B} + {B} * (r.word_count + {BESIDE}) / ?) / ({1 - B} + {B} * (r.word_count + {BESIDE}) / ?)) AS score
     FROM words AS w CROSS JOIN rows AS r ON r.id = w.rowid
     WHERE words MATCH ? AND rank MATCH 'bm25(0.0, 1.0)'"""
@@ -68,11 +83,11 @@ _SCORED = f"""SELECT w.rowid, ? / (1 + (-1 - ? / w.rank)
 def _occurring(db: apsw.Connection, owner: int, terms: Sequence[str], rows: int, everyones: int) -> list[_Term]:
     """Those of the terms that occur, the rarest first, as many as can be asked at once."""
     found = []
-    for term in dict.fromkeys(terms):
+    for number, term in enumerate(terms):
         phrase = _phrase(owner, term)
         n = int(scalar(db, "SELECT count(*) FROM words WHERE words MATCH ?", (f"terms : {phrase}",)))
         if n:
-            found.append(_Term(rarity(max(rows, n), n), _fts5_rarity(everyones, n), phrase))
+            found.append(_Term(number, rarity(max(rows, n), n), _fts5_rarity(everyones, n), phrase))
     return sorted(found, key=lambda term: -term.rarity)[:MAX_ASKED]
 
 
