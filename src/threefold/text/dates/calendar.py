@@ -12,13 +12,14 @@ FIRST_YEAR, LAST_YEAR = 1970, 2100
 EARLY, MID, LATE = 0, 1, 2
 # Thirds as people use them, overlapping a little: "mid-January" may be the 10th, "late" the 19th.
 _PARTS = ((0.0, 0.36), (0.3, 0.7), (0.6, 1.0))
-_LONGEST = 365_250
+# Larger counts of days, weeks, months, years name no time that anything is stored under.
+_MOST = {"d": 3_660, "w": 520, "m": 600, "y": 100}
 
 
 class Found(NamedTuple):
     """A period at the characters `start` to `end` of the text; `since` and `until` are days, `until` not included.
 
-    `yearly` is a date without its year, `weekly` a day of the week. `day` and `month` say what a range may end with.
+    `yearly` is a date without its year, `weekly` a day of the week.
     """
 
     start: int
@@ -27,7 +28,6 @@ class Found(NamedTuple):
     until: int
     yearly: bool = False
     weekly: bool = False
-    dated: bool = False
 
     def period(self) -> Period:
         """The period, held inside what a `datetime` can say."""
@@ -104,7 +104,6 @@ def years_near(month: int, day: int | None, year: int) -> tuple[int, ...]:
 
 def shifted(today: int, unit: str, count: int) -> int:
     """The day that is `count` days, weeks, months or years (`d w m y`) from `today`."""
-    count = min(max(count, -_LONGEST), _LONGEST)
     if unit in "dw":
         return today + count * (7 if unit == "w" else 1)
     there = date.fromordinal(today)
@@ -130,17 +129,19 @@ def relative(today: int, unit: str, offset: int) -> Days:
     return year_days(there.year + offset)
 
 
-def ago(today: int, unit: str, count: int) -> Days:
+def ago(today: int, unit: str, count: int) -> Days | None:
     """`count` units ago: that day, or a week, a month, a year around it, as people say it of longer times.
 
     A count of 0 stands for "a few": from one to six units ago.
     """
+    if count > _MOST[unit]:
+        return None
     if count == 0:
         return shifted(today, unit, -6), shifted(today, unit, -1) + 1
     there, half = shifted(today, unit, -count), {"d": 0, "w": 3, "m": 15, "y": 183}[unit]
     return there - half, there + half + 1
 
 
-def lately(today: int, unit: str, count: int) -> Days:
+def lately(today: int, unit: str, count: int) -> Days | None:
     """The last `count` units up to today; a count of 0 stands for "few"."""
-    return shifted(today, unit, -(count or 4)), today + 1
+    return None if count > _MOST[unit] else (shifted(today, unit, -(count or 4)), today + 1)

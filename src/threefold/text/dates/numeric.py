@@ -52,17 +52,17 @@ def figures(text: str, today: int, year: int) -> Iterator[Found]:
     for pattern in (_TIMED, _ISO):
         for match in pattern.finditer(text):
             if days := _iso(match):
-                yield Found(*match.span(), *days, dated=True)
+                yield Found(*match.span(), *days)
     for match in _DAY_FIRST.finditer(text):
         first, second, there = int(match[1]), int(match[3]), int(match[4])
         orders = {(second, first)} if match[2] == "." else {(second, first), (first, second)}
         for month, day in sorted(orders):
             if _usual(there) and (days := date_days(there, month, day)):
-                yield Found(*match.span(), *days, dated=True)
+                yield Found(*match.span(), *days)
     for match in _SHORT.finditer(text):
         month, day = int(match["m"] or match["mm"]), int(match["d"] or match["dd"])
         if days := latest(tuple(date_days(y, month, day) for y in years_near(month, day, year)), today):
-            yield Found(*match.span(), *days, yearly=True, dated=True)
+            yield Found(*match.span(), *days, yearly=True)
     for match in _QUARTER.finditer(text):
         there, month = int(match[2] or match[3]), 3 * int(match[1] or match[4]) - 2
         if _usual(there):
@@ -81,7 +81,7 @@ def eastern(text: str, today: int, year: int) -> Iterator[Found]:
             continue
         days = _eastern_days(match, named, today, year)
         if days:
-            yield Found(*match.span(), *days, yearly=named is None, dated=match["m"] is not None)
+            yield Found(*match.span(), *days, yearly=named is None)
 
 
 def _eastern_days(match: re.Match[str], named: int | None, today: int, year: int) -> Days | None:
