@@ -1,4 +1,4 @@
-"""Make the words of dates: names and relative expressions of the CLDR, and those of `date_words.toml`, as one file.
+"""Make the words of dates: names and relative expressions of the CLDR, and those of `date_words.toml`.
 
     pip install -e .[words]
     python scripts/make_date_words.py
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 LOCALES = """
 en zh es ar hi pt bn ru ja de fr id ur it tr vi ko fa ta te mr gu kn ml pa pl uk nl th ro el hu cs sv he da fi nb nn sk
 bg hr sr sr_Latn sl lt lv et ca ms az kk ka hy mk be bs ne my zh_Hant pt_PT ar_LB ar_MA ar_DZ es_MX
-""".split()
+""".split()  # noqa: SIM905 - codes read best as words
 HAND = Path(__file__).with_name("date_words.toml")
 UNITS = {"day": "d", "week": "w", "month": "m", "quarter": "q", "year": "y"}
 WEEKDAYS = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
@@ -59,8 +59,10 @@ def months(data: dict[str, Any], short: set[str]) -> Iterator[tuple[str, str]]:
                 yield f"m{month}", key(name)
         for month, name in data["months"].get(form, {}).get("abbreviated", {}).items():
             folded = key(name)
-            if len(folded.replace(" ", "")) >= 3 and not re.search(r"[\d月월]", name) and (
-                not re.match(r"[a-z]", folded) or folded in short or len(folded) > 4
+            if (
+                len(folded.replace(" ", "")) >= 3
+                and not re.search(r"[\d月월]", name)
+                and (not re.match(r"[a-z]", folded) or folded in short or len(folded) > 4)
             ):
                 yield f"a{month}", folded
 
@@ -95,8 +97,8 @@ def relatives(code: str, data: dict[str, Any]) -> Iterator[tuple[str, str]]:
                 yield f"r{unit}{offset}", key(phrase)
             if unit == "q":
                 continue
-            for category, phrase in entry.get("past", {}).items():
-                phrase = phrase.replace("({0})", "")
+            for category, written in entry.get("past", {}).items():
+                phrase = written.replace("({0})", "")
                 count = {"one": 1, "two": 2}.get(category, 0)
                 if "{0}" in phrase and not set(key(phrase).split()) & set("dwmuvhjg"):
                     yield f"g{unit}0", key(phrase)
@@ -123,6 +125,10 @@ def by_hand(hand: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield from ((f"m{month}", key(p)) for month, p in enumerate(split(entry), 1))
     for month, entry in hand["short"].items():
         yield from ((f"a{month}", key(p)) for p in split(entry))
+    for offset, prefixes in hand["named_days"].items():
+        for prefix in split(prefixes):
+            yield from ((f"W{7 * int(offset) + day}", key(prefix + name)) for day, name in enumerate("一二三四五六日"))
+            yield f"W{7 * int(offset) + 6}", key(prefix + "天")
     yield from (("k0", key(p)) for p in ("tháng #", "thg #"))
 
 
@@ -135,7 +141,7 @@ def collected(hand: dict[str, Any]) -> dict[str, str]:
     def add(pairs: Iterable[tuple[str, str]]) -> None:
         for code, phrase in pairs:
             known = codes.get(phrase)
-            if known and known[0] in "a" and code[0] == "m" and known[1:] == code[1:]:
+            if known and known[0] == "a" and code[0] == "m" and known[1:] == code[1:]:
                 codes[phrase] = code  # a wide name that another language abbreviates to
             elif phrase and phrase not in skip and phrase != "#" and known is None:
                 codes[phrase] = code
@@ -144,7 +150,7 @@ def collected(hand: dict[str, Any]) -> dict[str, str]:
 
     add(by_hand(hand))
     for locale in LOCALES:
-        data = babel.Locale.parse(locale)._data
+        data = babel.Locale.parse(locale)._data  # noqa: SLF001 - the names have no public access as a whole
         for part in (months(plain_of(data, "months"), short), weekdays(locale, plain_of(data, "days", "date_fields"))):
             add(part)
         add(relatives(locale, plain_of(data, "date_fields")))
@@ -159,11 +165,24 @@ def plain_of(data: Any, *names: str) -> dict[str, Any]:
     return {name: plain(data[name]) for name in names}
 
 
+def lengths(phrases: Iterable[str]) -> dict[str, str]:
+    """How many tokens the phrases have that begin with a token, longest first; tokens under their lengths."""
+    sizes: dict[str, set[int]] = defaultdict(set)
+    for phrase in phrases:
+        first, *rest = phrase.split(" ")
+        sizes[first].add(1 + len(rest))
+    groups: dict[str, list[str]] = defaultdict(list)
+    for first, counts in sorted(sizes.items()):
+        groups[" ".join(map(str, sorted(counts, reverse=True)))].append(first)
+    return {counts: " ".join(first) for counts, first in sorted(groups.items())}
+
+
 def main() -> None:
     """Write the file."""
     hand = tomllib.loads(HAND.read_text("utf-8"))
     groups: dict[str, list[str]] = defaultdict(list)
-    for phrase, code in collected(hand).items():
+    codes = collected(hand)
+    for phrase, code in codes.items():
         groups[code].append(phrase)
 
     def words(text: str) -> str:
@@ -171,15 +190,17 @@ def main() -> None:
 
     sets = {
         **{name: words(hand["joins"][name]) for name in ("inside", "ranges", "between", "and")},
-        **{f"years_{name}": words(hand["years"][name]) for name in ("sure", "hard", "after")},
+        **{f"years_{name}": words(hand["years"][name]) for name in ("sure", "hard", "after", "german", "turkish")},
         **{name: hand["skip"][name] for name in ("not_weekday", "not_season", "not_year", "capital")},
+        "counted": " ".join(sorted({phrase.split(" ")[1] for phrase in codes if phrase.startswith("# ")})),
         "closing": words(hand["closing"]["words"]),
         "season_inside": "|".join(key(p).replace(" ", "_") for p in split(hand["seasons"]["inside"])).replace("|", " "),
         "season_alone": " ".join(key(p) for p in split(hand["seasons"]["alone"])),
     }
     data = {
-        "source": f"Unicode CLDR as carried by Babel {babel.__version__}; see NOTICE. Made by scripts/make_date_words.py",
+        "source": f"Unicode CLDR, as carried by Babel {babel.__version__}; see NOTICE; made by make_date_words.py",
         "phrases": {code: "|".join(sorted(known)) for code, known in sorted(groups.items())},
+        "lengths": lengths(codes),
         "numbers": {value: "|".join(dict.fromkeys(key(p) for p in split(e))) for value, e in hand["numbers"].items()},
         "evidence": {word: words(entry) for word, entry in hand["weak"].items()},
         "context": {word: words(entry) for word, entry in hand["context"].items()},

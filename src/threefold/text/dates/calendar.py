@@ -72,7 +72,7 @@ def week_days(day: int, offset: int) -> Days:
 
 
 def season_days(year: int, season: int) -> Days:
-    """Spring, summer, autumn, winter (0 to 3) of the northern half, by months; winter is the one that begins in `year`."""
+    """Spring, summer, autumn, winter (0 to 3) of the northern half; winter is the one that begins in `year`."""
     since = month_days(year, 3 + 3 * season)[0]
     return since, month_days(year, 6 + 3 * season)[0]
 

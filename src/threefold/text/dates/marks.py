@@ -9,7 +9,7 @@ from typing import NamedTuple
 from threefold.text.dates.calendar import FIRST_YEAR, LAST_YEAR
 from threefold.text.dates.words import NUMBER, Meaning, Table, Tokens, bare, table, tokens
 
-_SHORT_GAP = 4
+_SHORT_GAP = 6
 _YEAR_STUCK_BEFORE = frozenset("._-/:#$€£¥₹@&+*%=~^\\")
 _YEAR_STUCK_AFTER = frozenset("%$€£¥_@#")
 _CLOSE = frozenset(".,:;?!)]}'’”\"»」。，、？！؟،।")
@@ -18,7 +18,7 @@ _CLOSE = frozenset(".,:;?!)]}'’”\"»」。，、？！؟،।")
 class Mark(NamedTuple):
     """Tokens `first` to `last` that mean something.
 
-    Kinds: `m` month, `v` month whose name is often another word, `a` abbreviated month, `k` month by number; `n` number;
+    Kinds: `m` month, `v` month whose name is often another word, `a` short month, `k` month by number; `n` number;
     `p` part of what follows, `q` part of what stands before; `s` season; `l` last, this, next; `w` day of the week, `W`
     a certain one; and before a unit (`d w e m q y`) `r` relative to now, `g` so many ago, `z` the last so many.
     """
@@ -27,7 +27,7 @@ class Mark(NamedTuple):
     value: int
     first: int
     last: int
-    count: int | None = None
+    number: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,7 @@ class Marked:
     cut: Tokens
     known: Table
     marks: list[Mark]
+    german: bool
 
     def word(self, at: int) -> str:
         """The token at `at`, empty outside the text."""
@@ -63,10 +64,10 @@ class Marked:
         mark = self.mark(at)
         if mark is None or mark.kind != "n" or not 1 <= mark.value <= 31:
             return None
-        start, end = self.cut.starts[mark.first], self.cut.ends[mark.first]
+        start, end = self.cut.found[mark.first].span()
         before, after = self.text[start - 1 : start], self.text[end : end + 2]
         stuck = before in {":", "$", "€", "£", "#"} or after[:1] in {":", "%", "€", "$"}
-        decimal = after[:1] in {".", ","} and after[1:].isdecimal()
+        decimal = after[:1] in {".", ","} and after[1:].isdecimal() and not self._full(at + 1)
         return None if stuck or decimal or end - start > 2 else mark.value
 
     def year(self, at: int) -> int | None:
@@ -74,23 +75,28 @@ class Marked:
         mark = self.mark(at)
         if mark is None or mark.kind != "n" or not FIRST_YEAR <= mark.value <= LAST_YEAR:
             return None
-        start, end = self.cut.starts[mark.first], self.cut.ends[mark.first]
+        start, end = self.cut.found[mark.first].span()
         before, after = self.text[max(start - 2, 0) : start], self.text[end : end + 2]
-        if before[-1:].isalnum() and before.isascii() or (before[-1:] == "," and before[:1].isdecimal()):
+        if before[-1:].isalnum() and before.isascii():
             return None
+        if before[-1:] == "," and before[:1].isdecimal() and self.day(at - 1) is None:
+            return None  # the end of 10,2000; but "May 3,2000" is a date
         if before[-1:] in _YEAR_STUCK_BEFORE and not self._ranged(at - 1, at):
             return None
         if after[:1] in _YEAR_STUCK_AFTER or (after[:1] in set("/-.,:") and after[1:].isalnum()):
             return mark.value if self._ranged(at, at + 1) else None
         return None if self.word(mark.last + 1) in self.known.sets["not_year"] else mark.value
 
+    def _full(self, at: int) -> bool:
+        mark = self.mark(at)
+        return mark is not None and mark.kind == "n" and FIRST_YEAR <= mark.value <= LAST_YEAR
+
     def _ranged(self, left: int, right: int) -> bool:
         """Whether two numbers are the ends of a range of years, or a day and month stand before the year."""
         before, after = self.mark(left), self.mark(right)
         if before is None or after is None or len(self.gap(left, right)) != 1:
             return False
-        years = all(mark.kind == "n" and FIRST_YEAR <= mark.value <= LAST_YEAR for mark in (before, after))
-        return years or before.kind in "mvak"
+        return (self._full(left) and self._full(right)) or before.kind in "mvak"
 
     def ends_after(self, at: int) -> bool:
         """Whether a clause ends after the mark."""
@@ -102,7 +108,8 @@ def marked(text: str) -> Marked | None:
     """The marks of `text`; nothing when no word and no figure of it may belong to a date."""
     cut, known = tokens(text), table()
     marks = list(_marks(cut, known))
-    return Marked(text, cut, known, marks) if marks else None
+    german = not known.sets["years_german"].isdisjoint(cut.words)
+    return Marked(text, cut, known, marks, german) if marks else None
 
 
 def _marks(cut: Tokens, known: Table) -> Iterator[Mark]:
@@ -111,7 +118,7 @@ def _marks(cut: Tokens, known: Table) -> Iterator[Mark]:
     while at < len(words):
         word = words[at]
         hit = _longest(words, numbers, at, known) if word in known.lengths or numbers[at] else None
-        if hit is None and (rest := bare(word)) and rest in known.lengths:
+        if hit is None and not word.isascii() and (rest := bare(word)) and rest in known.lengths:
             hit = _longest([*words[:at], rest, *words[at + 1 :]], numbers, at, known)
         if hit is None or _inside_word(cut, at):
             value = cut.values[at]
@@ -140,7 +147,7 @@ def _longest(words: list[str], numbers: list[bool], at: int, known: Table) -> tu
         for place in range(at + 1, at + len(cut)):
             if numbers[place] and (meaning := _with_number(words, at, size, place, known)):
                 return meaning, size, place
-    if numbers[at]:
+    if numbers[at] and words[at + 1 : at + 2] and words[at + 1] in known.sets["counted"]:
         for size in lengths[NUMBER]:
             if meaning := _with_number(words, at, size, at, known):
                 return meaning, size, at
@@ -161,6 +168,6 @@ def _inside_word(cut: Tokens, at: int) -> bool:
     return (
         at > 0
         and "\uac00" <= first <= "\ud7ff"
-        and cut.ends[at - 1] == cut.starts[at]
+        and cut.found[at - 1].end() == cut.found[at].start()
         and "\uac00" <= cut.words[at - 1][:1] <= "\ud7ff"
     )

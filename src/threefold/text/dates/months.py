@@ -31,7 +31,7 @@ class _Day(NamedTuple):
 def month(seen: Marked, at: int, today: int, year: int) -> Month | None:
     """The date around the month at mark `at`, or nothing when the word is likely no month."""
     mark = seen.marks[at]
-    number = mark.count or 0 if mark.kind == "k" else mark.value
+    number = mark.number or 0 if mark.kind == "k" else mark.value
     if not 1 <= number <= 12:
         return None
     day = _day(seen, at)
@@ -103,7 +103,7 @@ def _day(seen: Marked, at: int) -> _Day | None:
 
 
 def _to(seen: Marked, day: int, first: int) -> bool:
-    """Whether the days at the marks `day` and the next are joined: by "to", or "and" when "between" is before `first`."""
+    """Whether the days at the marks `day` and the next are joined: by "to", or "and" after "between" before `first`."""
     sets, gap = seen.known.sets, seen.gap(day, day + 1)
     joints = sets["ranges"]
     if seen.word(seen.marks[first].first - 1) in sets["between"]:
@@ -137,7 +137,7 @@ def _certain(seen: Marked, at: int, day: _Day | None, dated: bool, said: bool) -
         return True
     if mark.kind == "a":
         return day is not None
-    word, before, start = seen.word(mark.first), seen.word(mark.first - 1), seen.cut.starts[mark.first]
+    word, before, start = seen.word(mark.first), seen.word(mark.first - 1), seen.cut.found[mark.first].start()
     evidence, sets = seen.known.evidence.get(word, frozenset()), seen.known.sets
     capital = not word.isascii() or seen.text[start].isupper()
     if day is not None:

@@ -7,13 +7,27 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from threefold.text.dates import numeric, ranges
-from threefold.text.dates.calendar import Days, Found, ago, lately, latest, part_of, relative, season_days, year_days
+from threefold.text.dates.calendar import (
+    FIRST_YEAR,
+    LAST_YEAR,
+    Days,
+    Found,
+    ago,
+    lately,
+    latest,
+    part_of,
+    relative,
+    season_days,
+    year_days,
+)
 from threefold.text.dates.marks import Mark, Marked, marked
-from threefold.text.dates.months import Month, month, modified, part
+from threefold.text.dates.months import Month, modified, month, part
 from threefold.text.dates.period import Period
 
 # A question is short. Of a long text the rest says nothing about the time that is asked for.
 LONGEST = 10_000
+_DECADES = frozenset({"s", "er", "ern", "ler", "lar"})
+_THAI_YEARS = ("ปี", "ค.ศ.")
 _DIGIT = re.compile(r"\d")
 
 
@@ -54,7 +68,7 @@ def _worded(seen: Marked, today: int, year: int) -> Iterator[Found]:
         if at in used:
             continue
         if mark.kind == "n":
-            if one := _year(seen, at, used):
+            if one := _year(seen, at):
                 used.add(at)
                 yield one
         else:
@@ -65,7 +79,7 @@ def _worded(seen: Marked, today: int, year: int) -> Iterator[Found]:
 
 
 def _at(seen: Marked, first: Mark, last: Mark, since: int, until: int, **more: bool) -> Found:
-    return Found(seen.cut.starts[first.first], seen.cut.ends[last.last], since, until, **more)
+    return Found(seen.cut.found[first.first].start(), seen.cut.found[last.last].end(), since, until, **more)
 
 
 def _found(seen: Marked, read: Month) -> Iterator[Found]:
@@ -81,11 +95,11 @@ def _relative(seen: Marked, mark: Mark, today: int) -> Iterator[Days]:
         if context is None or not context.isdisjoint(seen.cut.words):
             yield relative(today, unit, mark.value)
     elif kind == "g":
-        count = mark.count if mark.count is not None else mark.value
-        if (mark.count is not None or mark.value) and (days := ago(today, unit, count)):
+        count = mark.number if mark.number is not None else mark.value
+        if (mark.number is not None or mark.value) and (days := ago(today, unit, count)):
             yield days
     elif kind == "z":
-        if days := lately(today, unit, mark.count if mark.count is not None else 1):
+        if days := lately(today, unit, mark.number if mark.number is not None else 1):
             yield days
     elif kind == "W":
         yield from _named_day(today, mark.value % 7, mark.value // 7)
@@ -157,26 +171,45 @@ def _season_without_year(seen: Marked, at: int, today: int, year: int) -> Days |
         ahead = [days for days in around if days[1] > today]
         return ahead[min(offset[0], len(ahead) - 1)] if ahead else None
     words = seen.cut.words
-    inside = any("_".join(words[max(mark.first - n, 0) : mark.first]) in seen.known.sets["season_inside"] for n in (1, 2, 3))
+    inside = any(
+        "_".join(words[max(mark.first - n, 0) : mark.first]) in seen.known.sets["season_inside"] for n in (1, 2, 3)
+    )
     if seen.word(mark.first) in seen.known.sets["season_alone"] or (inside and seen.word(mark.last + 1) != "of"):
         return latest(tuple(around[:3]), today)
     return None
 
 
-def _year(seen: Marked, at: int, used: set[int]) -> Found | None:
-    """A year alone: after a word such as "in", before one such as "года", or at the end of a clause after "of"."""
-    year, mark, sets = seen.year(at), seen.marks[at], seen.known.sets
-    end = seen.cut.ends[mark.last]
-    if seen.text[end : end + 1] == "s" and mark.value % 10 == 0 and seen.word(mark.last + 1) == "s":
-        year = mark.value if 1970 <= mark.value <= 2100 else None
-        return _at(seen, mark, mark, *year_days(year, 10)) if year else None
+def _year(seen: Marked, at: int) -> Found | None:
+    """A year alone, or a decade ("the 1990s")."""
+    mark = seen.marks[at]
+    end = seen.cut.found[mark.last].end()
+    if mark.value % 10 == 0 and seen.word(mark.last + 1) in _DECADES and seen.text[end : end + 1].isalpha():
+        return _at(seen, mark, mark, *year_days(mark.value, 10)) if FIRST_YEAR <= mark.value <= LAST_YEAR else None
+    year = seen.year(at)
     if year is None:
         return None
-    before, after = seen.word(mark.first - 1), seen.word(mark.last + 1)
+    joints = seen.known.sets["ranges"] | seen.known.sets["and"]
+    chained = any(
+        seen.near(min(at, other), max(at, other), *joints) and seen.year(other) is not None and _said_year(seen, other)
+        for other in (at - 1, at + 1)
+    )
     which = part(seen, at, at)
-    chained = at - 1 in used and seen.year(at - 1) is not None and seen.near(at - 1, at, *sets["ranges"], *sets["and"])
-    certain = before in sets["years_sure"] or after in sets["years_after"] or which is not None or chained
-    bracketed = before == "(" and after == ")"
-    if certain or bracketed or (before in sets["years_hard"] and seen.ends_after(at)):
-        return _at(seen, mark, mark, *part_of(year_days(year), which[0] if which else None))
-    return None
+    if not chained and which is None and not _said_year(seen, at):
+        return None
+    return _at(seen, mark, mark, *part_of(year_days(year), which[0] if which else None))
+
+
+def _said_year(seen: Marked, at: int) -> bool:
+    """Whether a word beside the figure says that it is a year: "in" before it, "года" after it, or "of" before it when
+    a clause ends there; else it may be a price or a number of people."""
+    mark, sets = seen.marks[at], seen.known.sets
+    before, after = seen.word(mark.first - 1), seen.word(mark.last + 1)
+    if before in sets["years_sure"] or after in sets["years_after"] or (before == "(" and after == ")"):
+        return True
+    if seen.text[: seen.cut.found[mark.first].start()].rstrip().endswith(_THAI_YEARS):
+        return True
+    if after == "'" and seen.word(mark.last + 2) in sets["years_turkish"]:
+        return True
+    if mark.value % 100 and seen.german:
+        return True
+    return before in sets["years_hard"] and seen.ends_after(at)

@@ -17,45 +17,43 @@ FILE = Path(__file__).with_name("date_words.json")
 _LONGEST_NUMBER = 4
 
 # Scripts without spaces between words, and Hangul, whose particles follow without one: each character is a token.
-_RUN = "\u0e00-\u0e7f\u0e80-\u0eff\u1000-\u109f\u1780-\u17ff\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7ff\u3005-\u3007"
+_RUN = "\u0e00-\u0e7f\u0e80-\u0eff\u1000-\u109f\u1780-\u17ff\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7ff"
 _STOPS = r"\s\d!-/:-@\[-`{-~¡-©«-´¶-¹»-¿\u055a-\u055f\u05be\u05f3\u05f4\u060c\u061b\u061f\u066a-\u066d\u0964\u0965"
 _STOPS += "\u2010-\u206f\u20a0-\u20cf\u3000-\u3004\u3008-\u303f\uff00-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65"
 _TOKEN = re.compile(f"(?P<number>\\d+)|(?P<run>[{_RUN}])|(?P<word>[^{_STOPS}{_RUN}]+)|[^\\s]")
 # Prefixed prepositions and articles of Hebrew and Arabic.
-_PREFIXED = re.compile("[\u05d1\u05d4\u05d5\u05dc\u05de](?=[\u05d0-\u05ea]{3})|(?:وال|بال|وب|[وبلف])(?=[\u0621-\u064a]{3})")
+_PREFIXED = re.compile(
+    "[\u05d1\u05d4\u05d5\u05dc\u05de](?=[\u05d0-\u05ea]{3})|(?:وال|بال|وب|[وبلف])(?=[\u0621-\u064a]{3})"
+)
 _SAME = {"’": "'", "‘": "'", "ʼ": "'", "–": "-", "—": "-", "‑": "-", "‐": "-"}
 
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """The tokens of a text: `words` folded, with `#` for figures; `values` of numbers; where each begins and ends."""
+    """The tokens of a text: `words` folded, with `#` for figures; `values` of figures; `found` where they are."""
 
     words: list[str]
     values: list[int | None]
-    starts: list[int]
-    ends: list[int]
+    found: list[re.Match[str]]
 
 
 def tokens(text: str) -> Tokens:
     """Cut `text` into words, figures, signs and single characters of scripts without spaces."""
+    found = list(_TOKEN.finditer(text))
     words: list[str] = []
     values: list[int | None] = []
-    starts: list[int] = []
-    ends: list[int] = []
-    for match in _TOKEN.finditer(text):
+    for match in found:
         kind, token, value = match.lastgroup, match[0], None
         if kind == "number":
             value = int(token) if len(token) <= _LONGEST_NUMBER else None
-            word = NUMBER if value is not None else "0"
+            token = NUMBER if value is not None else "0"
         elif kind:
-            word = token.lower() if token.isascii() else fold(token)
+            token = token.lower() if token.isascii() else fold(token)
         else:
-            word = _SAME.get(token, token)
-        words.append(word)
+            token = _SAME.get(token, token)
+        words.append(token)
         values.append(value)
-        starts.append(match.start())
-        ends.append(match.end())
-    return Tokens(words, values, starts, ends)
+    return Tokens(words, values, found)
 
 
 def bare(word: str) -> str | None:
@@ -88,17 +86,15 @@ def table() -> Table:
     """The table, read from its file when it is first needed."""
     data: dict[str, Any] = json.loads(FILE.read_text("utf-8"))
     phrases: dict[str, Meaning] = {}
-    lengths: dict[str, set[int]] = {}
     for code, known in data["phrases"].items():
         cut = 2 if code[0] in "rgz" else 1
-        meaning = (code[:cut], int(code[cut:]))
-        for phrase in known.split("|"):
-            phrases[phrase] = meaning
-            first, _, rest = phrase.partition(" ")
-            lengths.setdefault(first, set()).add(rest.count(" ") + 2 if rest else 1)
+        phrases |= dict.fromkeys(known.split("|"), (code[:cut], int(code[cut:])))
+    lengths: dict[str, tuple[int, ...]] = {}
+    for sizes, first in data["lengths"].items():
+        lengths |= dict.fromkeys(first.split(), tuple(map(int, sizes.split())))
     return Table(
         phrases,
-        {first: tuple(sorted(counts, reverse=True)) for first, counts in lengths.items()},
+        lengths,
         {word: int(value) for value, known in data["numbers"].items() for word in known.split("|")},
         {word: frozenset(known.split()) for word, known in data["evidence"].items()},
         {word: frozenset(known.split()) for word, known in data["context"].items()},
