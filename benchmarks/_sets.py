@@ -60,6 +60,43 @@ def _chat(chat: Mapping[str, Any]) -> list[Entry]:
     return entries
 
 
+def chats(folder: Path) -> Dataset:
+    """The chats written for this project: friends as in LoCoMo, one with an assistant as in LongMemEval."""
+    histories: dict[str, Callable[[], Iterator[Entry]]] = {}
+    questions = []
+    for path in sorted(folder.glob("*.json")):
+        chat = json.loads(path.read_text("utf-8"))
+        places = dict(_written(chat))
+        histories[chat["chat"]] = replay({entry.item: entry for entry, _ in places.values()}.values())
+        for line in chat["questions"]:
+            gold = [places[session, message] for session, message in line["gold"]]
+            units = {
+                "message": frozenset(item_of("message", entry, role) for entry, role in gold),
+                "session": frozenset(entry.session for entry, _ in gold),
+            }
+            groups = ("all", chat["language"], line["kind"])
+            questions.append(Question(chat["chat"], line["text"], units, groups))
+    return Dataset("chats", ("message", "session"), histories, tuple(questions))
+
+
+def _written(chat: Mapping[str, Any]) -> Iterator[tuple[tuple[int, int], tuple[Entry, str]]]:
+    """For each (session, message) its entry and role. Friends' messages are turns; a round with an assistant is one."""
+    first, second = chat["speakers"]
+    named = chat["kind"] == "friends"
+    for number, session in enumerate(chat["sessions"]):
+        at = datetime.fromisoformat(session["at"]).replace(tzinfo=UTC)
+        said = [
+            {"role": "user" if message["by"] == first else "assistant", "content": message["text"]}
+            for message in session["messages"]
+        ]
+        for i, members in enumerate([[n] for n in range(len(said))] if named else rounds(said)):
+            texts = {said[n]["role"]: said[n]["content"] for n in members}
+            authors = (first, second) if named else (None, None)
+            turn = turn_of(f"session_{number}", i, at, texts.get("user"), texts.get("assistant"), *authors)
+            entry = Entry(turn, f"{number}:{i}", f"session_{number}")
+            yield from (((number, n), (entry, said[n]["role"])) for n in members)
+
+
 def longmemeval(folder: Path) -> Dataset:
     """LongMemEval-S: a question is a user, a haystack session a conversation, a round (user, assistant) a turn.
 
@@ -230,6 +267,7 @@ def _values(value: Any) -> Iterator[str]:
 
 
 LOADERS: Mapping[str, Callable[[Path], Dataset]] = {
+    "chats": chats,
     "locomo": locomo,
     "longmemeval": longmemeval,
     "longmemeval-pool": longmemeval_pool,

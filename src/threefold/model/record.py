@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from threefold.model.turn import State, Status
 
@@ -40,8 +40,7 @@ class TurnLog:
     origin: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class RowKey:
+class RowKey(NamedTuple):
     """The natural key of a content row within its owner: conversation, turn, and number within the turn."""
 
     conversation: str

@@ -1,20 +1,33 @@
 """Ranking: candidate lists become one order of rows, then of turns or conversations. Pure.
 
-First stage: weighted reciprocal rank fusion (Cormack, Clarke, Büttcher 2009). Second stage (`Ranking.refine`): a mix of
-normalised scores, read in the context of the conversation. Then the recency lift. Every step is in the `Ranked` value.
+First stage: weighted reciprocal rank fusion (Cormack, Clarke, Büttcher 2009). Second stage (`Ranking.learned`): a
+ranker that reads scores, words, authors and times in their conversation. Then the recency lift. `Ranked` has every step.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from threefold.errors import InvalidInput
 from threefold.model.query import LISTS, Candidate, Candidates, ListName, Query
-from threefold.search.refine import Refinement, refine
+from threefold.search.features import FEATURES, Listed, features
+from threefold.search.ranker import Ranker, load_ranker
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from threefold.text.dates import Period
+
+    Floats = npt.NDArray[np.float64]
+
+# The lists that tell which words of the question a row has.
+WORDS: tuple[ListName, ...] = ("lexical", "trigram")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,13 +35,16 @@ class Ranking:
     """How candidates are ranked; the defaults were chosen on development data (docs/benchmarks.md).
 
     `weights` and `k` are those of reciprocal rank fusion: a row's fused score is the sum over lists of
-    weight / (k + rank), rank from 1. `refine` is the second stage, None switches it off. The recency lift multiplies
-    by 1 + `recency` · 2^(−age / `half_life`); `recency=0` switches it off. `depth` is the length of each list.
+    weight / (k + rank), rank from 1. `learned` is the second stage: the first `depth` rows of each list are ordered by
+    how likely each is to be what is asked for, a number from 0 to 1 that means the same in every store; what stands
+    deeper follows in order of its fused score. With `learned=False` the fused score is all. The recency lift multiplies
+    the fused score, or the odds of that likelihood, by 1 + `recency` · 2^(−age / `half_life`); `recency=0` switches it
+    off.
     """
 
     k: float = 10.0
     weights: Mapping[ListName, float] = field(default_factory=lambda: {"lexical": 2.0, "trigram": 1.0, "semantic": 1.0})
-    refine: Refinement | None = Refinement()
+    learned: bool = True
     recency: float = 0.25
     half_life: timedelta = timedelta(days=7)
     depth: int = 200
@@ -48,15 +64,17 @@ class Ranking:
 class Ranked:
     """A candidate with its score and how it came about.
 
-    `ranks` and `scores` are those in each list that has the row; `fused` the score of rank fusion; `refined` that of
-    the second stage, None where it is off; `lift` the recency factor; `score` the final one, higher is better.
+    `ranks` and `scores` are those in each list that has the row; `fused` the score of rank fusion; `learned` what the
+    second stage makes of it, None where it is off or the row stands too deep, and `seen` what it looked at; `lift` the
+    recency factor; `score` the final one, higher is better.
     """
 
     row: Candidate
     ranks: Mapping[ListName, int]
     scores: Mapping[ListName, float]
     fused: float
-    refined: float | None
+    learned: float | None
+    seen: Mapping[str, float]
     lift: float
     score: float
 
@@ -65,65 +83,158 @@ class Ranked:
         return {
             "lists": {name: {"rank": rank, "score": self.scores[name]} for name, rank in self.ranks.items()},
             "fused": self.fused,
-            "refined": self.refined,
+            "learned": self.learned,
+            "features": dict(self.seen),
             "recency_lift": self.lift,
         }
 
 
-def rank(found: Candidates, query: Query, ranking: Ranking) -> list[Ranked]:
-    """All candidates, best first; equal scores in order of newest, then key, so that the order is always the same."""
-    ranks, scores = _placings(found)
-    fused = [sum(ranking.weights.get(name, 1.0) / (ranking.k + r) for name, r in placed.items()) for placed in ranks]
-    refined = None if ranking.refine is None else refine(found, ranking.refine, query.depth)
-    entries = []
-    for i, row in enumerate(found.rows):
-        lift = recency_lift(row.at, query.where.now, ranking)
-        base = fused[i] if refined is None else refined[i]
-        step = None if refined is None else refined[i]
-        entries.append(Ranked(row, ranks[i], scores[i], fused[i], step, lift, base * lift))
-    entries.sort(key=lambda e: (-e.score, -e.row.at.timestamp(), e.row.key.conversation, e.row.key.turn, e.row.key.seq))
-    return entries
+@dataclass(frozen=True, slots=True)
+class Placing:
+    """All candidates in order. `order` has row numbers, best first; the other columns belong to the row numbers.
+
+    `head` numbers the rows that the second stage ordered, `likely` and `seen` are what it made of them and looked at.
+    """
+
+    rows: Sequence[Candidate]
+    order: Sequence[int]
+    score: Sequence[float]
+    fused: Sequence[float]
+    lift: Sequence[float]
+    listed: Mapping[ListName, Listed]
+    head: Sequence[int] = ()
+    likely: Floats | None = None
+    seen: Floats | None = None
+
+    def entry(self, number: int) -> Ranked:
+        """One row with how its score came about."""
+        ranks = {name: int(found.ranks[number]) for name, found in self.listed.items() if found.ranks[number]}
+        scores = {name: float(self.listed[name].scores[number]) for name in ranks}
+        learned, seen = None, {}
+        if self.likely is not None and self.seen is not None and number in self.head:
+            place = self.head.index(number)
+            learned, seen = float(self.likely[place]), dict(zip(FEATURES, self.seen[place].tolist(), strict=True))
+        row, fused, lift, score = self.rows[number], self.fused[number], self.lift[number], self.score[number]
+        return Ranked(row, ranks, scores, fused, learned, seen, lift, score)
 
 
-def _placings(found: Candidates) -> tuple[list[dict[ListName, int]], list[dict[ListName, float]]]:
-    """For every row, its rank (from 1) and score in each list that has it."""
-    ranks: list[dict[ListName, int]] = [{} for _ in found.rows]
-    scores: list[dict[ListName, float]] = [{} for _ in found.rows]
-    for name, hits in found.lists.items():
-        for position, (index, score) in enumerate(hits, 1):
-            ranks[index][name] = position
-            scores[index][name] = score
-    return ranks, scores
+def rank(found: Candidates, query: Query, ranking: Ranking, periods: Sequence[Period] = ()) -> Placing:
+    """Order all candidates, best first; `periods` are the times that the question names.
+
+    Equal scores come in order of the fused score, newest, then key, so that the order is always the same. How the first
+    rows stand does not depend on how long the lists are beyond `ranking.depth`.
+    """
+    listed = {name: _listed(hits, len(found.rows)) for name, hits in found.lists.items()}
+    fused = _fused(listed, len(found.rows), ranking)
+    lift = recency_lifts([row.at for row in found.rows], query.where.now, ranking)
+    head: list[int] = []
+    likely = seen = None
+    score = fused * lift
+    if ranking.learned and found.rows:
+        first = {name: hits[: ranking.depth] for name, hits in found.lists.items()}
+        head = sorted({number for hits in first.values() for number, _ in hits})
+        seen = _seen(found, first, head, query, ranking, periods)
+        likely = ranker().likely(seen)
+        score = _over_the_rest(score, head, lifted(likely, lift[head]))
+    columns = score.tolist(), fused.tolist()
+    keys = [(-s, -f, -row.at.timestamp(), row.key) for s, f, row in zip(*columns, found.rows, strict=True)]
+    order = sorted(range(len(keys)), key=keys.__getitem__)
+    return Placing(found.rows, order, *columns, lift.tolist(), listed, head, likely, seen)
 
 
-def recency_lift(at: datetime, now: datetime, ranking: Ranking) -> float:
-    """1 + recency · 2^(−age / half-life); what is dated in the future counts as new."""
-    half_lives = max(0.0, (now - at) / ranking.half_life)
-    return 1.0 + ranking.recency * math.exp2(-half_lives)
+def _listed(hits: Sequence[tuple[int, float]], rows: int) -> Listed:
+    import numpy as np
+
+    scores, ranks = np.zeros(rows), np.zeros(rows, dtype=np.int64)
+    numbers = [number for number, _ in hits]
+    scores[numbers] = [score for _, score in hits]
+    ranks[numbers] = np.arange(1, len(hits) + 1)
+    return Listed(scores, ranks)
 
 
-Turn = tuple[Ranked, list[Ranked]]
+def _fused(listed: Mapping[ListName, Listed], rows: int, ranking: Ranking) -> Floats:
+    import numpy as np
+
+    fused = np.zeros(rows)
+    for name, column in listed.items():
+        weight = ranking.weights.get(name, 1.0)
+        fused += np.where(column.ranks > 0, weight / (ranking.k + column.ranks), 0.0)
+    return fused
+
+
+def _seen(
+    found: Candidates,
+    first: Mapping[ListName, Sequence[tuple[int, float]]],
+    head: Sequence[int],
+    query: Query,
+    ranking: Ranking,
+    periods: Sequence[Period],
+) -> Floats:
+    """The features of the head, as if the lists ended where it does."""
+    place = {number: i for i, number in enumerate(head)}
+    told = {number for name in WORDS for number, _ in first.get(name, ())}
+    rows = [row if number in told else row._replace(having=0) for number, row in ((n, found.rows[n]) for n in head)]
+    listed = {
+        name: _listed([(place[number], score) for number, score in hits], len(head))._replace(
+            cut=len(hits) >= ranking.depth
+        )
+        for name, hits in first.items()
+    }
+    return features(rows, listed, found.rarity, query, periods)
+
+
+def lifted(likely: Floats, lift: Floats) -> Floats:
+    """A likelihood whose odds are multiplied by the lift."""
+    odds = likely / (1.0 - likely) * lift
+    return odds / (1.0 + odds)
+
+
+def _over_the_rest(score: Floats, head: Sequence[int], likely: Floats) -> Floats:
+    """The scores of all: those of the head, and below its least the others in their own order."""
+    import numpy as np
+
+    whole = score * (likely.min() / score.max()) * 0.999
+    whole[head] = likely
+    return np.asarray(whole)
+
+
+def recency_lifts(ats: Sequence[datetime], now: datetime, ranking: Ranking) -> Floats:
+    """1 + recency · 2^(−age / half-life) of each; what is dated in the future counts as new."""
+    import numpy as np
+
+    ages = np.array([(now - at).total_seconds() for at in ats], dtype=np.float64) / ranking.half_life.total_seconds()
+    return 1.0 + ranking.recency * np.exp2(-np.maximum(ages, 0.0))
+
+
+Turn = Sequence[int]
 Group = tuple[float, list[Turn]]
 
 
-def by_turn(ranked: Sequence[Ranked]) -> list[Group]:
-    """One group for each turn, scored by its best row; with all its rows that were candidates."""
-    turns: dict[tuple[str, str], list[Ranked]] = {}
-    for entry in ranked:
-        turns.setdefault((entry.row.key.conversation, entry.row.key.turn), []).append(entry)
-    return [(rows[0].score, [(rows[0], rows)]) for rows in turns.values()]
+def by_turn(placing: Placing) -> list[Group]:
+    """One group for each turn, scored by its best row; with the numbers of all its rows, best first."""
+    turns: dict[tuple[str, str], list[int]] = {}
+    for number in placing.order:
+        key = placing.rows[number].key
+        turns.setdefault((key.conversation, key.turn), []).append(number)
+    return [(placing.score[numbers[0]], [numbers]) for numbers in turns.values()]
 
 
-def by_conversation(turns: Sequence[Group], rest: float = 0.5, counted: int = 3) -> list[Group]:
+def by_conversation(placing: Placing, turns: Sequence[Group], rest: float = 0.5, counted: int = 3) -> list[Group]:
     """One group for each conversation: the best turn's score, plus `rest` of the next and `rest`² of the one after."""
     groups: dict[str, list[Turn]] = {}
     for _, members in turns:
         for turn in members:
-            groups.setdefault(turn[0].row.key.conversation, []).append(turn)
-    scored = [(_blend([best.score for best, _ in found[:counted]], rest), found) for found in groups.values()]
-    scored.sort(key=lambda group: (-group[0], group[1][0][0].row.key.conversation))
+            groups.setdefault(placing.rows[turn[0]].key.conversation, []).append(turn)
+    scored = [(_blend([placing.score[turn[0]] for turn in found[:counted]], rest), found) for found in groups.values()]
+    scored.sort(key=lambda group: (-group[0], placing.rows[group[1][0][0]].key.conversation))
     return scored
 
 
 def _blend(scores: Sequence[float], rest: float) -> float:
     return sum(score * rest**place for place, score in enumerate(scores))
+
+
+@cache
+def ranker() -> Ranker:
+    """The ranker that ships; read at the first search."""
+    return load_ranker(Path(__file__).with_name("ranker.json"))

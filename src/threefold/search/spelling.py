@@ -83,9 +83,7 @@ class Phrases:
         return found
 
 
-def phrases_of(
-    terms: Sequence[str], corrected: Mapping[str, Sequence[tuple[str, float]]] | None = None
-) -> Phrases:
+def phrases_of(terms: Sequence[str], corrected: Mapping[str, Sequence[tuple[str, float]]] | None = None) -> Phrases:
     """The question's words, those in `corrected` replaced by what they were corrected to."""
     stands_for: dict[str, int] = {}
     for i, term in enumerate(terms):
@@ -98,5 +96,5 @@ def phrases_of(
 
 
 def rarity_of(terms: int, *found: Mapping[int, float]) -> tuple[float, ...]:
-    """The rarity of each of so many words of a question, 0 for one that does not occur; the first that knows decides."""
+    """The rarity of each of so many words of a question, of the first who knows it; 0 for one that does not occur."""
     return tuple(next((of[i] for of in found if i in of), 0.0) for i in range(min(terms, TOLD)))

@@ -61,9 +61,9 @@ def lexical_statement(words: int, prefixes: int, narrowing: str, depth: int) -> 
         for i in range(prefixes)
     ]
     n = range(words + prefixes)
-    told = n[:TOLD]
-    having = " + ".join(f"CASE WHEN n{i} IS NULL THEN 0 ELSE {1 << i}::bigint END" for i in told)
-    rarity = ", ".join(f"CASE WHEN d{i} > 0 THEN w{i} ELSE 0 END" for i in told)
+    bits = n[:TOLD]
+    told = " + ".join(f"CASE WHEN n{i} IS NULL THEN 0 ELSE {1 << i}::bigint END" for i in bits)
+    rarity = ", ".join(f"CASE WHEN d{i} > 0 THEN w{i} ELSE 0 END" for i in bits)
     join, condition = join_and_condition("l.row", narrowing)
     return f"""WITH {"".join(expanded)} matched AS MATERIALIZED (
             SELECT w.row, w.length, {", ".join(f"{count} AS n{i}" for i, count in enumerate(counts))}
@@ -76,12 +76,12 @@ def lexical_statement(words: int, prefixes: int, narrowing: str, depth: int) -> 
             FROM counted CROSS JOIN threefold.owners AS o WHERE o.owner = %(owner)s
         ), scored AS (
             SELECT m.row, {" + ".join(f"coalesce(w{i} * n{i} / (n{i} + norm), 0)" for i in n)} AS score,
-                   {having} AS having
+                   {told} AS told
             FROM weighed CROSS JOIN LATERAL (
                 SELECT *, {K1}::float8 * ({1 - B}::float8 + {B}::float8 * (length + {BESIDE}) / average) AS norm
                 FROM matched) AS m
         ), best AS MATERIALIZED (
-            SELECT l.row, {K1 + 1}::float8 * l.score AS score, l.having
+            SELECT l.row, {K1 + 1}::float8 * l.score AS score, l.told
             FROM scored AS l {join} WHERE true {condition}
             ORDER BY l.score DESC, l.row DESC LIMIT {depth:d}
-        ) {named("DESC", "l.having", f"(SELECT ARRAY[{rarity}] FROM weighed CROSS JOIN counted)")}"""
+        ) {named("DESC", "l.told", f"(SELECT ARRAY[{rarity}] FROM weighed CROSS JOIN counted)")}"""

@@ -62,8 +62,8 @@ def best_rows(
     found = _occurring(db, owner, terms, rows, everyones)
     if not found:
         return Scored([], {})
-    sql = f"""SELECT found.rowid, found.score, found.having FROM (
-                  SELECT rowid, sum(score) AS score, sum(bit) AS having
+    sql = f"""SELECT found.rowid, found.score, found.told FROM (
+                  SELECT rowid, sum(score) AS score, sum(bit) AS told
                   FROM ({" UNION ALL ".join([_SCORED] * len(found))}) GROUP BY rowid
               ) AS found {joined} ORDER BY found.score DESC, found.rowid DESC LIMIT ?"""
     bound: list[object] = []

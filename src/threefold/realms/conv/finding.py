@@ -18,6 +18,7 @@ from threefold.realms.conv.recorder import Moment
 from threefold.realms.conv.wiring import Ports
 from threefold.search.embedding import embed
 from threefold.search.rank import Ranking, by_conversation, by_turn, rank
+from threefold.text.dates import periods
 from threefold.text.terms import query_terms
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ class Request:
     since: Moment
     until: Moment
     limit: int
+    offset: int
     snippets: Collection[str]
     neighbours: int
     group: Grouping
@@ -59,29 +61,34 @@ def find(scope: Scope, ports: Ports, request: Request) -> Results:
     text = storable(check_text(request.text, "query"))
     where = _filter(scope, request, ports.clock())
     check_limit(request.limit, MAX_LIMIT)
+    _check_offset(request.offset)
     if request.group not in get_args(Grouping):
         raise InvalidInput(f"group {request.group!r} must be turn or conversation")
     snippets = _roles(request.snippets, "snippets") or ()
     neighbours = _count(request.neighbours, "neighbours")
     ranking = request.ranking or ports.ranking
 
-    query, warnings = _query(scope, ports, text, where, request.lists, max(ranking.depth, 2 * request.limit))
+    wanted = request.offset + request.limit
+    query, warnings = _query(scope, ports, text, where, request.lists, max(ranking.depth, 2 * wanted))
+    named = periods(text[:MAX_QUERY], where.now) if ranking.learned else ()
     for _ in range(MAX_DEEPER):
         found = ports.store.candidates(query)
-        groups = by_turn(rank(found, query, ranking))
+        placing = rank(found, query, ranking, named)
+        groups = by_turn(placing)
         if request.group == "conversation":
-            groups = [(score, turns[:MAX_TURNS]) for score, turns in by_conversation(groups)]
+            groups = [(score, turns[:MAX_TURNS]) for score, turns in by_conversation(placing, groups)]
         cut = any(len(hits) >= query.depth for hits in found.lists.values())
-        if len(groups) >= request.limit or not cut:
+        if len(groups) >= wanted or not cut:
             break
         # A few turns or conversations with many rows fill the lists: others may stand behind them.
         query = replace(query, depth=query.depth * DEEPER)
-    groups = groups[: request.limit]
-    keys = [best.row.key for _, turns in groups for best, _ in turns]
+    groups = groups[request.offset : wanted]
+    keys = [placing.rows[turn[0]].key for _, turns in groups for turn in turns]
     rows = ports.store.rows(scope, keys, where.now, neighbours) if keys else ()
 
     shown = Presentation(query.terms + _variants(found), snippets, neighbours, request.explain)
-    return Results(present(groups, rows, shown), _mode(query, found), (*warnings, *found.warnings), found.corrections)
+    hits = present(placing, groups, rows, shown)
+    return Results(hits, _mode(query, found), (*warnings, *found.warnings), found.corrections)
 
 
 def _query(
@@ -177,6 +184,11 @@ def check_limit(limit: int, most: int) -> None:
     """Refuse a limit that is not from 1 to `most`."""
     if not isinstance(limit, int) or isinstance(limit, bool) or not 1 <= limit <= most:
         raise InvalidInput(f"limit {limit!r} must be a whole number from 1 to {most}")
+
+
+def _check_offset(offset: int) -> None:
+    if not isinstance(offset, int) or isinstance(offset, bool) or not 0 <= offset <= MAX_LIMIT:
+        raise InvalidInput(f"offset {offset!r} must be a whole number from 0 to {MAX_LIMIT}")
 
 
 def check_text(value: object, name: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any, overload
 from threefold.model.record import RowKey, StoredRow
 from threefold.model.times import iso
 from threefold.realms.conv.refs import ref_for
-from threefold.search.rank import Ranked
+from threefold.search.rank import Group, Placing, Turn
 from threefold.text.excerpt import excerpt
 
 
@@ -115,20 +115,16 @@ class Presentation:
     explain: bool = False
 
 
-def present(
-    groups: Sequence[tuple[float, Sequence[tuple[Ranked, Sequence[Ranked]]]]],
-    rows: Iterable[StoredRow],
-    how: Presentation,
-) -> tuple[Hit, ...]:
-    """Hits from groups of turns (score, [(best row, all candidate rows of the turn), …]) and their stored rows.
+def present(placing: Placing, groups: Sequence[Group], rows: Iterable[StoredRow], how: Presentation) -> tuple[Hit, ...]:
+    """Hits from groups of turns (score, [numbers of the turn's rows, best first]) and the stored rows of the best.
 
     The first turn of a group is the hit, the others its `also`. Turns whose rows are gone meanwhile are left out.
     """
     stored = {row.key: row for row in rows}
     read = _by_conversation(stored.values())
     hits = []
-    for score, members in groups:
-        made = [_hit(best, every, stored, read, how) for best, every in members if best.row.key in stored]
+    for score, turns in groups:
+        made = [_hit(placing, turn, stored, read, how) for turn in turns if placing.rows[turn[0]].key in stored]
         if made:
             first = made[0]
             steps = None if first.explain is None else {**first.explain, "own_score": first.score}
@@ -155,13 +151,13 @@ def _by_conversation(rows: Iterable[StoredRow]) -> dict[str, _Read]:
 
 
 def _hit(
-    best: Ranked,
-    every: Sequence[Ranked],
+    placing: Placing,
+    turn: Turn,
     stored: Mapping[RowKey, StoredRow],
     read: Mapping[str, _Read],
     how: Presentation,
 ) -> Hit:
-    key = best.row.key
+    key = placing.rows[turn[0]].key
     row = stored[key].row
     part = excerpt(row.text, how.terms)
     return Hit(
@@ -171,12 +167,12 @@ def _hit(
         role=row.role,
         text=part.text,
         at=row.at,
-        score=best.score,
+        score=placing.score[turn[0]],
         matches=part.matches,
         author=row.author,
-        roles=tuple(dict.fromkeys(e.row.role for e in every)),
+        roles=tuple(dict.fromkeys(placing.rows[number].role for number in turn)),
         snippets=tuple(sorted(_snippets(key, read, how), key=lambda s: s.distance)),
-        explain=best.explain() if how.explain else None,
+        explain=placing.entry(turn[0]).explain() if how.explain else None,
     )
 
 

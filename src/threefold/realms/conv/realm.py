@@ -105,6 +105,7 @@ class Conv:
         lists: Sequence[ListName] = LISTS,
         ranking: Ranking | None = None,
         explain: bool = False,
+        offset: int = 0,
     ) -> Results:
         """Find turns, or conversations, by what was said in them; the best first.
 
@@ -123,6 +124,7 @@ class Conv:
             lists: which candidate lists to use.
             ranking: other constants than the store's.
             explain: show with each hit how its score came about.
+            offset: how many of the best to leave out; the next page begins at this `offset` plus `limit`.
 
         Raises:
             InvalidInput: naming the argument that is off.
@@ -139,6 +141,7 @@ class Conv:
                 since=since,
                 until=until,
                 limit=limit,
+                offset=offset,
                 snippets=snippets,
                 neighbours=neighbours,
                 group=group,
