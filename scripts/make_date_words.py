@@ -4,7 +4,7 @@
     python scripts/make_date_words.py
 
 Babel carries the CLDR and is used here only. Written are month names, weekday names, and relative days, weeks, months,
-quarters and years ("yesterday", "last week", "{0} days ago"); narrow forms and abbreviated weekdays are words too often.
+quarters and years ("yesterday", "last week", "{0} days ago"); narrow forms and short weekdays are words too often.
 A phrase that two languages use for different things keeps the meaning of the first in `LOCALES`.
 """
 

@@ -25,7 +25,7 @@ from threefold.text.dates.months import Month, modified, month, part
 from threefold.text.dates.period import Period
 
 # A question is short. Of a long text the rest says nothing about the time that is asked for.
-LONGEST = 10_000
+LONGEST = 4_000
 _DECADES = frozenset({"s", "er", "ern", "ler", "lar"})
 _THAI_YEARS = ("ปี", "ค.ศ.")
 _DIGIT = re.compile(r"\d")
