@@ -96,7 +96,7 @@ def _day(seen: Marked, at: int) -> _Day | None:
     if (day := seen.day(at + 1)) is None or not set(seen.gap(at, at + 1)) <= {".", "the", "-", "ה", "le"}:
         return None
     last, after = seen.day(at + 2), seen.mark(at + 3)
-    other = after is not None and after.kind in "mvak" and seen.near(at + 2, at + 3)
+    other = after is not None and after.kind in "mvabk" and seen.near(at + 2, at + 3)
     if last is not None and last > day and not other and _to(seen, at + 1, at):
         return _Day(day, last, {at + 1, at + 2}, left=False)
     return _Day(day, None, {at + 1}, left=False)
@@ -133,8 +133,10 @@ def _thai(seen: Marked) -> bool:
 def _certain(seen: Marked, at: int, day: _Day | None, dated: bool, said: bool) -> bool:
     """Whether the word is a month: a plain name always, others with a number or a word beside them."""
     mark = seen.marks[at]
-    if mark.kind in "mk" or dated:
+    if mark.kind in "mk" or (dated and mark.kind != "b"):
         return True
+    if mark.kind == "b":
+        return dated and day is not None
     if mark.kind == "a":
         return day is not None
     word, before, start = seen.word(mark.first), seen.word(mark.first - 1), seen.cut.found[mark.first].start()

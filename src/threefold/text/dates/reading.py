@@ -28,6 +28,8 @@ from threefold.text.dates.period import Period
 LONGEST = 4_000
 _DECADES = frozenset({"s", "er", "ern", "ler", "lar"})
 _THAI_YEARS = ("ปี", "ค.ศ.")
+# Marks of the direction of writing stand between the figures of Arabic and Hebrew dates.
+_DIRECTION = dict.fromkeys((0x200E, 0x200F, 0x061C))
 _DIGIT = re.compile(r"\d")
 
 
@@ -39,6 +41,8 @@ def periods(text: str, now: datetime) -> tuple[Period, ...]:
     30 February or a year outside 1970 to 2100, names nothing. A part of the text that says no year is `yearly`.
     """
     text = text[:LONGEST]
+    if not text.isascii():
+        text = text.translate(_DIRECTION)
     today, year = now.date().toordinal(), now.year
     found: list[Found] = []
     if _DIGIT.search(text):
@@ -57,7 +61,7 @@ def periods(text: str, now: datetime) -> tuple[Period, ...]:
 def _worded(seen: Marked, today: int, year: int) -> Iterator[Found]:
     used: set[int] = set()
     for at, mark in enumerate(seen.marks):
-        if mark.kind in "mvak" and at not in used and (read := month(seen, at, today, year)):
+        if mark.kind in "mvabk" and at not in used and (read := month(seen, at, today, year)):
             used.update(read.marks)
             yield from _found(seen, read)
     for at, mark in enumerate(seen.marks):
