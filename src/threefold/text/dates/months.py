@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from threefold.text.dates.calendar import Days, date_days, latest, month_days, part_of, years_near
+from threefold.text.dates.calendar import FIRST_YEAR, Days, date_days, latest, month_days, part_of, years_near
 from threefold.text.dates.marks import Marked
 
 _BUDDHIST = 543
@@ -36,6 +36,11 @@ def month(seen: Marked, at: int, today: int, year: int) -> Month | None:
         return None
     day = _day(seen, at)
     marks = {at} | (day.marks if day else set())
+    twin = seen.mark(at + 1)  # "شباط/فبراير" is one month in two ways of naming months
+    if twin and twin.kind in "mvab" and twin.value == number and seen.gap(at, at + 1) == ["/"]:
+        marks.add(at + 1)
+    if other_age(seen, min(marks), max(marks)):
+        return Month(None, marks, yearly=False)
     named = _year_beside(seen, min(marks), max(marks), year)
     marks |= named[1] if named else set()
     offset = None if named else modified(seen, min(marks), max(marks))
@@ -66,6 +71,15 @@ def part(seen: Marked, first: int, last: int) -> tuple[int, set[int]] | None:
     if after and after.kind == "q" and seen.near(last, last + 1):
         return after.value, {last + 1}
     return None
+
+
+def other_age(seen: Marked, first: int, last: int) -> bool:
+    """Whether a year is beside the marks in which nothing was recorded: "7 January 1943" is not every 7 January."""
+    for near, low, high in ((last + 1, last, last + 1), (first - 1, first - 1, first)):
+        mark = seen.mark(near)
+        if mark and mark.kind == "n" and 1000 <= mark.value < FIRST_YEAR and seen.near(low, high, ","):
+            return True
+    return False
 
 
 def modified(seen: Marked, first: int, last: int) -> tuple[int, set[int]] | None:
