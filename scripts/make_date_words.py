@@ -4,7 +4,7 @@
     python scripts/make_date_words.py
 
 Babel carries the CLDR and is used here only. Written are month names, weekday names, and relative days, weeks, months,
-quarters and years ("yesterday", "last week", "{0} days ago"); narrow forms and abbreviated weekdays are words too often.
+quarters and years ("yesterday", "last week", "{0} days ago"); narrow forms and short weekdays are words too often.
 A phrase that two languages use for different things keeps the meaning of the first in `LOCALES`.
 """
 
@@ -52,19 +52,16 @@ def split(text: str) -> list[str]:
 
 
 def months(data: dict[str, Any], short: set[str]) -> Iterator[tuple[str, str]]:
-    """Names of months (`m`), and abbreviations (`a`), which count beside a number only."""
+    """Names of months (`m`), and abbreviations: `a` counts beside a number, `b` between a day and a year only."""
     for form in ("format", "stand-alone"):
         for month, name in data["months"].get(form, {}).get("wide", {}).items():
             if not re.search(r"[\d月월]", name):
                 yield f"m{month}", key(name)
         for month, name in data["months"].get(form, {}).get("abbreviated", {}).items():
             folded = key(name)
-            if (
-                len(folded.replace(" ", "")) >= 3
-                and not re.search(r"[\d月월]", name)
-                and (not re.match(r"[a-z]", folded) or folded in short or len(folded) > 4)
-            ):
-                yield f"a{month}", folded
+            clear = not re.match(r"[a-z]", folded) or folded in short or len(folded) > 4
+            if not re.search(r"[\d月월]", name):
+                yield f"{'a' if clear and len(folded.replace(' ', '')) >= 3 else 'b'}{month}", folded
 
 
 def weekdays(code: str, data: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -134,18 +131,20 @@ def by_hand(hand: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 def collected(hand: dict[str, Any]) -> dict[str, str]:
     """Each phrase with its code; the first one given stays."""
-    skip = {key(p) for p in split(hand["skip"]["phrases"])}
+    skip = {key(p) for p in split(hand["skip"]["phrases"])} | set(hand["joins"]["inside"].split())
     short = {key(p) for entry in hand["short"].values() for p in split(entry)}
     codes: dict[str, str] = {}
 
     def add(pairs: Iterable[tuple[str, str]]) -> None:
         for code, phrase in pairs:
             known = codes.get(phrase)
-            if known and known[0] == "a" and code[0] == "m" and known[1:] == code[1:]:
+            if known and phrase not in skip and known[0] in "ab" and code[0] in "ma" and known[1:] == code[1:]:
                 codes[phrase] = code  # a wide name that another language abbreviates to
             elif phrase and phrase not in skip and phrase != "#" and known is None:
                 codes[phrase] = code
-            elif known and known != code and {known[0], code[0]} != {"m", "a"}:
+            elif known is None and code[0] in "mb" and len(phrase) > 1:
+                codes[phrase] = "b" + code[1:]  # a word, unless a day and a year are beside it
+            elif known and known != code and not (known[0] in "mab" and code[0] in "mab"):
                 print(f"kept {phrase!r} as {known}, not {code}")
 
     add(by_hand(hand))

@@ -1,1 +1,1 @@
-"""Pure functions over text: folding and terms of every script, excerpts. No input or output."""
+"""Pure functions over text: folding and terms of every script, excerpts, dates. No input or output."""

@@ -18,7 +18,7 @@ _CLOSE = frozenset(".,:;?!)]}'’”\"»」。，、？！؟،।")
 class Mark(NamedTuple):
     """Tokens `first` to `last` that mean something.
 
-    Kinds: `m` month, `v` month whose name is often another word, `a` short month, `k` month by number; `n` number;
+    Kinds: `m` month, `v` month whose name is often another word, `a` and `b` short, `k` by number; `n` number;
     `p` part of what follows, `q` part of what stands before; `s` season; `l` last, this, next; `w` day of the week, `W`
     a certain one; and before a unit (`d w e m q y`) `r` relative to now, `g` so many ago, `z` the last so many.
     """
@@ -96,7 +96,7 @@ class Marked:
         before, after = self.mark(left), self.mark(right)
         if before is None or after is None or len(self.gap(left, right)) != 1:
             return False
-        return (self._full(left) and self._full(right)) or before.kind in "mvak"
+        return (self._full(left) and self._full(right)) or before.kind in "mvabk"
 
     def ends_after(self, at: int) -> bool:
         """Whether a clause ends after the mark."""

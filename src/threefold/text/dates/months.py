@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from threefold.text.dates.calendar import Days, date_days, latest, month_days, part_of, years_near
+from threefold.text.dates.calendar import FIRST_YEAR, Days, date_days, latest, month_days, part_of, years_near
 from threefold.text.dates.marks import Marked
 
 _BUDDHIST = 543
@@ -36,6 +36,11 @@ def month(seen: Marked, at: int, today: int, year: int) -> Month | None:
         return None
     day = _day(seen, at)
     marks = {at} | (day.marks if day else set())
+    twin = seen.mark(at + 1)  # "شباط/فبراير" is one month in two ways of naming months
+    if twin and twin.kind in "mvab" and twin.value == number and seen.gap(at, at + 1) == ["/"]:
+        marks.add(at + 1)
+    if other_age(seen, min(marks), max(marks)):
+        return Month(None, marks, yearly=False)
     named = _year_beside(seen, min(marks), max(marks), year)
     marks |= named[1] if named else set()
     offset = None if named else modified(seen, min(marks), max(marks))
@@ -68,6 +73,15 @@ def part(seen: Marked, first: int, last: int) -> tuple[int, set[int]] | None:
     return None
 
 
+def other_age(seen: Marked, first: int, last: int) -> bool:
+    """Whether a year is beside the marks in which nothing was recorded: "7 January 1943" is not every 7 January."""
+    for near, low, high in ((last + 1, last, last + 1), (first - 1, first - 1, first)):
+        mark = seen.mark(near)
+        if mark and mark.kind == "n" and 1000 <= mark.value < FIRST_YEAR and seen.near(low, high, ","):
+            return True
+    return False
+
+
 def modified(seen: Marked, first: int, last: int) -> tuple[int, set[int]] | None:
     """-1, 0 or 1 for "last", "this" or "next" right beside the marks `first` to `last`."""
     before, after = seen.mark(first - 1), seen.mark(last + 1)
@@ -96,7 +110,7 @@ def _day(seen: Marked, at: int) -> _Day | None:
     if (day := seen.day(at + 1)) is None or not set(seen.gap(at, at + 1)) <= {".", "the", "-", "ה", "le"}:
         return None
     last, after = seen.day(at + 2), seen.mark(at + 3)
-    other = after is not None and after.kind in "mvak" and seen.near(at + 2, at + 3)
+    other = after is not None and after.kind in "mvabk" and seen.near(at + 2, at + 3)
     if last is not None and last > day and not other and _to(seen, at + 1, at):
         return _Day(day, last, {at + 1, at + 2}, left=False)
     return _Day(day, None, {at + 1}, left=False)
@@ -133,8 +147,10 @@ def _thai(seen: Marked) -> bool:
 def _certain(seen: Marked, at: int, day: _Day | None, dated: bool, said: bool) -> bool:
     """Whether the word is a month: a plain name always, others with a number or a word beside them."""
     mark = seen.marks[at]
-    if mark.kind in "mk" or dated:
+    if mark.kind in "mk" or (dated and mark.kind != "b"):
         return True
+    if mark.kind == "b":
+        return dated and day is not None
     if mark.kind == "a":
         return day is not None
     word, before, start = seen.word(mark.first), seen.word(mark.first - 1), seen.cut.found[mark.first].start()

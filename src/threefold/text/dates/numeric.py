@@ -21,6 +21,7 @@ from threefold.text.dates.calendar import (
 
 _ALONE = r"(?<![\w.,:/$€£#@-])"
 _ISO = re.compile(_ALONE + r"(\d{4})([-/.])(\d{1,2})(?:\2(\d{1,2}))?(?![\w-]*[\w]|[./,:-]\d)", re.ASCII)
+_SPACED = re.compile(_ALONE + r"(\d{4})(\.) ?(\d{1,2})\. ?(\d{1,2})\.(?!\d)", re.ASCII)  # as in Korea and Hungary
 _TIMED = re.compile(_ALONE + r"(\d{4})(-)(\d\d)-(\d\d)(?=[T_]\d\d)", re.ASCII)
 _DAY_FIRST = re.compile(_ALONE + r"(\d{1,2})([-/.])\s?(\d{1,2})\2\s?(\d{4})(?![\w-]*[\w]|[./,:-]\d)", re.ASCII)
 # Without a year only after a word that a date follows: 3/4 is a fraction and 1.2. a chapter.
@@ -62,7 +63,7 @@ _EAST = re.compile(
 
 def figures(text: str, today: int, year: int) -> Iterator[Found]:
     """Yield what dates in figures name; `today` and `year` are of the day of asking."""
-    for pattern in (_TIMED, _ISO):
+    for pattern in (_TIMED, _SPACED, _ISO):
         for match in pattern.finditer(text):
             if days := _iso(match):
                 yield Found(*match.span(), *days)

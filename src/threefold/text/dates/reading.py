@@ -21,13 +21,15 @@ from threefold.text.dates.calendar import (
     year_days,
 )
 from threefold.text.dates.marks import Mark, Marked, marked
-from threefold.text.dates.months import Month, modified, month, part
+from threefold.text.dates.months import Month, modified, month, other_age, part
 from threefold.text.dates.period import Period
 
 # A question is short. Of a long text the rest says nothing about the time that is asked for.
-LONGEST = 10_000
+LONGEST = 4_000
 _DECADES = frozenset({"s", "er", "ern", "ler", "lar"})
 _THAI_YEARS = ("ปี", "ค.ศ.")
+# Marks of the direction of writing stand between the figures of Arabic and Hebrew dates.
+_DIRECTION = dict.fromkeys((0x200E, 0x200F, 0x061C))
 _DIGIT = re.compile(r"\d")
 
 
@@ -39,6 +41,8 @@ def periods(text: str, now: datetime) -> tuple[Period, ...]:
     30 February or a year outside 1970 to 2100, names nothing. A part of the text that says no year is `yearly`.
     """
     text = text[:LONGEST]
+    if not text.isascii():
+        text = text.translate(_DIRECTION)
     today, year = now.date().toordinal(), now.year
     found: list[Found] = []
     if _DIGIT.search(text):
@@ -57,7 +61,7 @@ def periods(text: str, now: datetime) -> tuple[Period, ...]:
 def _worded(seen: Marked, today: int, year: int) -> Iterator[Found]:
     used: set[int] = set()
     for at, mark in enumerate(seen.marks):
-        if mark.kind in "mvak" and at not in used and (read := month(seen, at, today, year)):
+        if mark.kind in "mvabk" and at not in used and (read := month(seen, at, today, year)):
             used.update(read.marks)
             yield from _found(seen, read)
     for at, mark in enumerate(seen.marks):
@@ -91,6 +95,8 @@ def _found(seen: Marked, read: Month) -> Iterator[Found]:
 def _relative(seen: Marked, mark: Mark, today: int) -> Iterator[Days]:
     kind, unit = mark.kind[0], mark.kind[1:]
     if kind == "r":
+        if seen.word(mark.last + 1) == "of":
+            return  # "the last week of February"
         context = seen.known.context.get(seen.word(mark.first))
         if context is None or not context.isdisjoint(seen.cut.words):
             yield relative(today, unit, mark.value)
@@ -136,7 +142,7 @@ def _weekday(seen: Marked, at: int, mark: Mark, today: int, used: set[int]) -> I
 
 def _season(seen: Marked, at: int, today: int, year: int) -> tuple[Found, set[int]] | None:
     mark = seen.marks[at]
-    if seen.word(mark.last + 1) in seen.known.sets["not_season"]:
+    if seen.word(mark.last + 1) in seen.known.sets["not_season"] or other_age(seen, at, at):
         return None
     named = {at}
     years: tuple[int, ...] = ()
@@ -164,6 +170,9 @@ def _season(seen: Marked, at: int, today: int, year: int) -> tuple[Found, set[in
 
 def _season_without_year(seen: Marked, at: int, today: int, year: int) -> Days | None:
     mark = seen.marks[at]
+    evidence = seen.known.evidence.get(seen.word(mark.first))
+    if evidence is not None and seen.word(mark.first - 1) not in evidence:
+        return None
     around = [season_days(y, mark.value) for y in range(year - 2, year + 2)]
     if offset := modified(seen, at, at):
         if offset[0] < 0:
