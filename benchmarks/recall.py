@@ -82,7 +82,7 @@ def _product(dataset: Dataset, options: argparse.Namespace, store: str) -> Itera
         entries = _record(db, dataset)
         embed(db)
         warnings: set[str] = set()
-        ranking = threefold.Ranking(refine=None) if options.plain else None
+        ranking = threefold.Ranking(learned=False) if options.plain else None
 
         def find(question: Question, unit: str) -> list[str]:
             grouped = "conversation" if unit == "session" else "turn"

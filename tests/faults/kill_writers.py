@@ -181,7 +181,7 @@ def not_whole(db: threefold.Threefold, user: int, name: str) -> list[str]:
     handle, word = db.user(f"user{user}"), word_of(name)
     try:
         conversation = f"c{name.split('.', maxsplit=1)[0]}"
-        (hit,) = handle.conv.search(word, lists=("lexical",), ranking=threefold.Ranking(refine=None))
+        (hit,) = handle.conv.search(word, lists=("lexical",), ranking=threefold.Ranking(learned=False))
         view = handle.conv.turn(hit.ref)
         bytes_ = handle.read(view.attachments[0].ref)
     except (ThreefoldError, ValueError, IndexError) as error:
