@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,14 +54,14 @@ def environment(name: str, envs: Path, python: str) -> Environment:
 
 
 def _install(name: str, python: Path, uv: str | None) -> None:
-    pip = [uv, "pip", "install", "--python", python] if uv else [python, "-m", "pip", "install"]
+    pip: list[str | Path] = [uv, "pip", "install", "--python", python] if uv else [python, "-m", "pip", "install"]
     if name != "threefold":
         run([*pip, "--quiet", "--requirement", REQUIREMENTS / f"{name}.txt"])
     else:
         run([*pip, "--quiet", *(["--reinstall-package", "threefold"] if uv else []), ROOT])
 
 
-def run(command: list[str | Path | None], seconds: float = _SECONDS, **environment: str) -> str:
+def run(command: Sequence[str | Path], seconds: float = _SECONDS, **environment: str) -> str:
     """What a command prints.
 
     Raises:

@@ -9,13 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+# The user whose searches are timed.
+ME = "user"
 # Texts to vectors, float32 [texts, dimensions], each of length 1 or all zeros.
 Embed = Callable[[Sequence[str]], Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A message; `id` is made by `row_id`, `at` is ISO text. A turn is a message and the answer to it, or one of both."""
+    """A message; `at` is ISO text. A turn is a message and the answer to it, or one of both."""
 
     user: str
     conversation: str
@@ -61,11 +63,17 @@ class Peer:
         """Keep rows of one user: a turn, or `batch` of them."""
         raise NotImplementedError
 
+    def hurry(self) -> None:
+        """Add what is still to come without waiting for the disk, where that takes minutes; it is not measured."""
+
+    def calm(self) -> None:
+        """Add with its own settings again."""
+
     def settle(self) -> None:
         """Return when all that was added is indexed and on the disk, as far as the store offers that."""
 
-    def search(self, text: str, user: str, limit: int) -> list[str]:
-        """Ids of rows of this user, best first."""
+    def search(self, text: str, user: str | None, limit: int) -> list[str]:
+        """Ids of rows of this user, best first; None for no filter, or for `ME` where the store cannot do without."""
         raise NotImplementedError
 
     def close(self) -> None:

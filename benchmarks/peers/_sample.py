@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from _dataset import Dataset, item_of, limited
+from _peer import ME
 from _sets import load
 from _texts import Texts, texts, turns
 
@@ -31,7 +32,7 @@ def sample(
         limit: at most so many questions of LongMemEval, each of which has a history of its own.
     """
     source = _source(data)
-    mine = list(rows_of("user", turns(source, rows)))
+    mine = list(rows_of(ME, turns(source, rows)))
     said = [row[5] for row in mine]
     return {
         "rows": mine,

@@ -9,7 +9,18 @@ from datetime import UTC, datetime
 from typing import Any
 
 _OPEN, _CLOSE = "<!-- figures: peers -->", "<!-- /figures: peers -->"
-_HEAD = ("peer", "installed MB", "start ms", "add, turns/s", "add, batches/s", "alone p50", "p50 ms", "p95 ms")
+_HEAD = (
+    "peer",
+    "installed MB",
+    "start ms",
+    "first answer ms",
+    "a turn, p50 ms",
+    "messages/s by turn",
+    "in batches",
+    "search, no filter, p50 ms",
+    "by user, p50 ms",
+    "p95 ms",
+)
 
 Result = Mapping[str, Any]
 
@@ -32,9 +43,11 @@ def _cells(result: Result, sets: Sequence[str]) -> list[str]:
         f"{said} {known.get('version', '')}".strip(),
         value("installed", "bytes", 1e-6),
         value("start", "open_ms"),
+        value("start", "answer_ms"),
+        value("add, turns", "p50_ms", 1, 1),
         value("add, turns", "indexed_rows_per_second"),
         value("add, batches", "rows_per_second"),
-        value("search, alone", "p50_ms", 1, 1),
+        value("search, no filter", "p50_ms", 1, 1),
         value("search, filtered", "p50_ms", 1, 1),
         value("search, filtered", "p95_ms", 1, 1),
     ]

@@ -1,6 +1,6 @@
 """Measures one peer inside its own environment; `run.py` starts it. One JSON line for each figure.
 
-    python driver.py --peer chroma --part speed --sample sample.json --store FOLDER --model bundled.py
+python driver.py --peer chroma --part speed --sample sample.json --store FOLDER --model bundled.py
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
+import math
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -16,13 +17,11 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-_BEGUN = time.perf_counter()
-
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from _figures import clocked  # noqa: E402 - needs the path
-from _metrics import distinct, mean, measure, percentile  # noqa: E402
-from _peer import Peer, Row, load_model  # noqa: E402
+from _figures import clocked
+from _metrics import distinct, mean, measure, percentile
+from _peer import ME, Peer, Row, load_model
 
 # Name → module and class, distribution whose version is shown.
 PEERS = {
@@ -48,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--sample", type=Path, help="what run.py wrote; not for start")
     parser.add_argument("--store", required=True, type=Path, help="a folder of its own")
     parser.add_argument("--model", required=True, type=Path, help="the file of the bundled embedder")
-    parser.add_argument("--seconds", type=float, default=20.0, help="of adding turn by turn (20)")
+    parser.add_argument("--patience", type=float, default=15.0, help="seconds for a figure, at most (15)")
     options = parser.parse_args(arguments)
     for line in measured(options):
         print(json.dumps({"peer": options.peer, **line}), flush=True)
@@ -64,7 +63,7 @@ def measured(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     peer = made(options.peer, options.model)
     if options.part == "speed":
         yield {"figure": "about", "version": version(PEERS[options.peer][2]), "durable": peer.durable}
-        yield from speed(peer, sample, options.store, options.seconds)
+        yield from speed(peer, sample, options.store, options.patience)
     for name, found in sample["sets"].items() if options.part == "recall" else ():
         yield recalled(peer, name, found, options.store / name)
 
@@ -81,21 +80,21 @@ def started(options: argparse.Namespace) -> dict[str, Any]:
     """Milliseconds to import the peer and to open its store, and until the first answer, in a new process."""
     peer = made(options.peer, options.model)
     opened = clocked(partial(peer.open, options.store))
-    answered = opened + clocked(partial(peer.search, "what did I say", "user", TIMED))
+    answered = opened + clocked(partial(peer.search, "what did I say", ME, TIMED))
     peer.close()
     return {"figure": "start", "open_ms": opened, "answer_ms": answered}
 
 
-def speed(peer: Peer, sample: dict[str, Any], store: Path, seconds: float) -> Iterator[dict[str, Any]]:
-    """Adding in batches, searching alone, then with a filter among rows of others, then adding turn by turn."""
+def speed(peer: Peer, sample: dict[str, Any], store: Path, patience: float) -> Iterator[dict[str, Any]]:
+    """Adding in batches, searching without a filter, then with one among rows of others, then adding turn by turn."""
     peer.open(store)
-    rows, others = rows_of(sample["rows"]), rows_of(sample["others"])
-    took = added(peer, rows)
-    yield {"figure": "search, alone", **asked(peer, sample["questions"])}
-    took += added(peer, others)
-    yield {"figure": "add, batches", "n": len(rows) + len(others), "rows_per_second": (len(rows) + len(others)) / took}
-    yield {"figure": "search, filtered", **asked(peer, sample["questions"])}
-    yield {"figure": "add, turns", **turn_by_turn(peer, rows_of(sample["turns"]), seconds)}
+    first = added(peer, rows_of(sample["rows"]), patience)
+    yield {"figure": "search, no filter", **asked(peer, None, sample["questions"], patience)}
+    second = added(peer, rows_of(sample["others"]), patience)
+    count, took = (a + b for a, b in zip(first, second, strict=True))
+    yield {"figure": "add, batches", "n": count, "rows_per_second": count / took}
+    yield {"figure": "search, filtered", **asked(peer, ME, sample["questions"], patience)}
+    yield {"figure": "add, turns", **turn_by_turn(peer, rows_of(sample["turns"]), patience)}
     peer.close()
     size = sum(path.stat().st_size for path in store.rglob("*") if path.is_file()) if store.exists() else 0
     yield {"figure": "size", "bytes": size}
@@ -106,13 +105,23 @@ def rows_of(values: Sequence[Sequence[Any]]) -> list[Row]:
     return [Row(*value) for value in values]
 
 
-def added(peer: Peer, rows: Sequence[Row]) -> float:
-    """Seconds to add rows in batches of one user each, until all is indexed."""
-    start = time.perf_counter()
+def added(peer: Peer, rows: Sequence[Row], patience: float) -> tuple[int, float]:
+    """Add rows in batches of one user each, until all is indexed: how many were measured, and the seconds they took.
+
+    Once `patience` is over, the rest is added in a hurry.
+    """
+    count, start = 0, time.perf_counter()
+    measured = 0.0
     for batch in batches(rows, peer.batch):
         peer.add(batch)
+        if not measured:
+            count += len(batch)
+            if time.perf_counter() - start > patience:
+                measured = time.perf_counter() - start
+                peer.hurry()
     peer.settle()
-    return time.perf_counter() - start
+    peer.calm()
+    return count, measured or time.perf_counter() - start
 
 
 def batches(rows: Sequence[Row], size: int) -> Iterator[Sequence[Row]]:
@@ -130,22 +139,26 @@ def same_turn(rows: Sequence[Row], i: int) -> bool:
     return (before.user, before.conversation, before.turn) == (row.user, row.conversation, row.turn)
 
 
-def asked(peer: Peer, questions: Sequence[str]) -> dict[str, Any]:
-    """Times of searches of the user who has most rows."""
+def asked(peer: Peer, user: str | None, questions: Sequence[str], patience: float) -> dict[str, Any]:
+    """Times of searches, until `patience` is over."""
     for question in questions[:_WARM_UP]:
-        peer.search(question, "user", TIMED)
-    took = [clocked(partial(peer.search, question, "user", TIMED)) for question in questions]
+        peer.search(question, user, TIMED)
+    took: list[float] = []
+    for question in questions:
+        took.append(clocked(partial(peer.search, question, user, TIMED)))
+        if sum(took) > 1000 * patience:
+            break
     return {"n": len(took), "p50_ms": percentile(took, 0.5), "p95_ms": percentile(took, 0.95)}
 
 
-def turn_by_turn(peer: Peer, rows: Sequence[Row], seconds: float) -> dict[str, Any]:
-    """Times of adding one turn in one call, until `seconds` are over; the rate waits until all is indexed."""
+def turn_by_turn(peer: Peer, rows: Sequence[Row], patience: float) -> dict[str, Any]:
+    """Times of adding one turn in one call, until `patience` is over; the rate waits until all is indexed."""
     took: list[float] = []
     done, start = 0, time.perf_counter()
     for turn in batches(rows, 1):
         took.append(clocked(partial(peer.add, turn)))
         done += len(turn)
-        if time.perf_counter() - start > seconds:
+        if time.perf_counter() - start > patience:
             break
     acknowledged = time.perf_counter() - start
     peer.settle()
@@ -157,7 +170,8 @@ def turn_by_turn(peer: Peer, rows: Sequence[Row], seconds: float) -> dict[str, A
 def recalled(peer: Peer, name: str, found: dict[str, Any], store: Path) -> dict[str, Any]:
     """Strict metrics over the questions of a set, all its users in one store."""
     peer.open(store)
-    added(peer, rows_of(found["rows"]))
+    peer.hurry()
+    added(peer, rows_of(found["rows"]), math.inf)
     items = {Row(*row).id: item for row, item in zip(found["rows"], found["items"], strict=True)}
     values = []
     for question in found["questions"]:

@@ -31,7 +31,7 @@ class Chroma(Peer):
         embed = self.embed
 
         @register_embedding_function
-        class Bundled(EmbeddingFunction):  # type: ignore[type-arg]
+        class Bundled(EmbeddingFunction):  # type: ignore[misc, unused-ignore]
             def __init__(self) -> None: ...
 
             def __call__(self, input: Any) -> Any:  # noqa: A002 - the name is theirs
@@ -58,9 +58,10 @@ class Chroma(Peer):
             metadatas=[{"user": row.user, "conversation": row.conversation, "role": row.role} for row in rows],
         )
 
-    def search(self, text: str, user: str, limit: int) -> list[str]:
+    def search(self, text: str, user: str | None, limit: int) -> list[str]:
         """The nearest of the user."""
-        found = self._rows.query(query_texts=[text], n_results=limit, where={"user": user})
+        where: Any = {"user": user} if user else None
+        found = self._rows.query(query_texts=[text], n_results=limit, where=where)
         return list(found["ids"][0])
 
     def close(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,6 +19,8 @@ class LanceDb(Peer):
 
     def open(self, folder: Path) -> None:
         """Connect, and open the table or make it."""
+        # It warns with every search.
+        os.environ.setdefault("LANCEDB_LOG", "error")
         import lancedb
         from lancedb.rerankers import RRFReranker
 
@@ -59,10 +62,7 @@ class LanceDb(Peer):
     def add(self, rows: Sequence[Row]) -> None:
         """Rows of the table."""
         self._rows.add(
-            [
-                {"id": r.id, "user": r.user, "conversation": r.conversation, "role": r.role, "text": r.said}
-                for r in rows
-            ]
+            [{"id": r.id, "user": r.user, "conversation": r.conversation, "role": r.role, "text": r.said} for r in rows]
         )
 
     def settle(self) -> None:
@@ -74,10 +74,12 @@ class LanceDb(Peer):
         self._rows.create_scalar_index("user", index_type="BITMAP")
         self._indexed = True
 
-    def search(self, text: str, user: str, limit: int) -> list[str]:
+    def search(self, text: str, user: str | None, limit: int) -> list[str]:
         """Both lists among the user's rows, fused."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            query = self._rows.search(text, query_type="hybrid").where(f"user = '{user}'", prefilter=True)
+            query = self._rows.search(text, query_type="hybrid")
+            if user:
+                query = query.where(f"user = '{user}'", prefilter=True)
             found = query.rerank(reranker=self._reranker).limit(limit).select(["id"]).to_list()
         return [row["id"] for row in found]

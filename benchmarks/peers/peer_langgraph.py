@@ -9,6 +9,9 @@ from typing import Any
 
 from _peer import Peer, Row
 
+# A turn is put message by message, as the docs do it.
+_FEW = 3
+
 
 class InMemory(Peer):
     """`InMemoryStore`, which keeps nothing."""
@@ -22,17 +25,26 @@ class InMemory(Peer):
         self._store: Any = InMemoryStore(index=self._index())
 
     def _index(self) -> Any:
-        return {"dims": self.dimensions, "embed": lambda texts: self.embed(texts).tolist(), "fields": ["text"]}
+        # `SqliteStore` knows `fields` by another name, and else embeds the whole value as JSON.
+        fields = {"fields": ["text"], "text_fields": ["text"]}
+        return {"dims": self.dimensions, "embed": lambda texts: self.embed(texts).tolist(), **fields}
 
     def add(self, rows: Sequence[Row]) -> None:
-        """One batch of puts."""
+        """A put each, or one batch of them; equal texts apart, since the store in memory fails on them."""
         from langgraph.store.base import PutOp
 
-        self._store.batch([PutOp(("messages", row.user), row.id, {"text": row.said, "role": row.role}) for row in rows])
+        if len(rows) < _FEW:
+            for row in rows:
+                self._store.put(("messages", row.user), row.id, _value(row))
+            return
+        first = {row.said: row for row in reversed(rows)}
+        self._store.batch([PutOp(("messages", row.user), row.id, _value(row)) for row in first.values()])
+        self.add([row for row in rows if first[row.said] is not row])
 
-    def search(self, text: str, user: str, limit: int) -> list[str]:
+    def search(self, text: str, user: str | None, limit: int) -> list[str]:
         """The nearest of the namespace."""
-        return [item.key for item in self._store.search(("messages", user), query=text, limit=limit)]
+        place = ("messages", user) if user else ("messages",)
+        return [item.key for item in self._store.search(place, query=text, limit=limit)]
 
 
 class Sqlite(InMemory):
@@ -55,3 +67,7 @@ class Sqlite(InMemory):
     def close(self) -> None:
         """Close the file."""
         self._stack.close()
+
+
+def _value(row: Row) -> dict[str, Any]:
+    return {"text": row.said, "conversation": row.conversation, "role": row.role}

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from _peer import Peer, Row
+from _peer import ME, Peer, Row
 
 # What the keyword encoder downloads when it is first used: the English stop words of NLTK.
 _STOP = """
@@ -25,6 +25,7 @@ needn shan shouldn wasn weren won wouldn
 class Vectors(Peer):
     """As `pip install mem0ai` gives it: vectors alone."""
 
+    batch = 100
     durable = "power loss"
 
     def open(self, folder: Path) -> None:
@@ -79,8 +80,22 @@ class Vectors(Peer):
         metadata = {"conversation": first.conversation, "turn": first.turn}
         self._memory.add(messages, user_id=first.user, metadata=metadata, infer=False)
 
-    def search(self, text: str, user: str, limit: int) -> list[str]:
+    def hurry(self) -> None:
+        """Not a switch of its own: both of its SQLite files stop to wait for the disk."""
+        self._synchronous("OFF")
+
+    def calm(self) -> None:
+        """The default of SQLite."""
+        self._synchronous("FULL")
+
+    def _synchronous(self, mode: str) -> None:
+        local = self._memory.vector_store.client._client  # noqa: SLF001 - it has no setting for this
+        for connection in (local.collections["mem0"].storage.storage, self._memory.db.connection):
+            connection.execute(f"PRAGMA synchronous = {mode}")
+
+    def search(self, text: str, user: str | None, limit: int) -> list[str]:
         """All signals that the store has; no threshold, since this model's likenesses are low."""
+        user = user or ME
         found = self._memory.search(text, filters={"user_id": user}, top_k=limit, threshold=0.0)["results"]
         return ["|".join((user, m["metadata"]["conversation"], m["metadata"]["turn"], m["role"])) for m in found]
 

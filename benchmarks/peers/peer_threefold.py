@@ -9,7 +9,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from _peer import Peer, Row, row_id
+from _peer import ME, Peer, Row, row_id
 
 if TYPE_CHECKING:
     import threefold
@@ -48,8 +48,9 @@ class Durable(Peer):
             self._db.embed_pending()
             time.sleep(0.002)
 
-    def search(self, text: str, user: str, limit: int) -> list[str]:
+    def search(self, text: str, user: str | None, limit: int) -> list[str]:
         """A hit is a turn; it counts as the message of it that matched best."""
+        user = user or ME
         hits = self._db.user(user).conv.search(text, limit=limit)
         return [row_id(user, hit.conversation, hit.turn, hit.role) for hit in hits]
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from _peer import Peer, Row
 
-_SQL = "SELECT id FROM txtai WHERE similar(:text, :candidates) AND user = :user"
+_ALL = "SELECT id FROM txtai WHERE similar(:text)"
+_OF_USER = f"{_ALL} AND user = :user"
 
 
 class TxtAi(Peer):
@@ -24,7 +25,10 @@ class TxtAi(Peer):
         embed = self.embed
 
         def transform(texts: Any) -> Any:
-            return embed(list(texts))
+            vectors = embed(list(texts))
+            # It divides by the length, which must not be 0.
+            vectors[~vectors.any(axis=1)] = 1.0
+            return vectors
 
         settings = {"method": "external", "transform": transform, "hybrid": True, "content": True}
         self._path = folder / "index"
@@ -50,13 +54,11 @@ class TxtAi(Peer):
         """Save the index."""
         self._index.save(str(self._path))
 
-    def search(self, text: str, user: str, limit: int) -> list[str]:
-        """The filter applies to candidates, so there must be enough of them."""
-        values = {"text": text, "user": user, "candidates": self._candidates(limit)}
-        return [row["id"] for row in self._index.search(_SQL, limit, parameters=values)]
-
-    def _candidates(self, limit: int) -> int:
-        return min(self._rows, 100 * limit)
+    def search(self, text: str, user: str | None, limit: int) -> list[str]:
+        """The user's among the ten times `limit` best of all, which is its default for a filter."""
+        sql, values = (_OF_USER, {"text": text, "user": user}) if user else (_ALL, {"text": text})
+        found = self._index.search(sql, limit, parameters=values)
+        return [row["id"] for row in found]
 
     def close(self) -> None:
         """Close the database."""

@@ -4,7 +4,7 @@ Each peer is installed apart, in an environment of its own that is made once and
 `driver.py`. One that cannot be installed or fails says why in its line and hides no other. JSON lines on standard
 output, a table on standard error.
 
-    python benchmarks/peers/run.py --data FOLDER --set locomo,longmemeval
+    python benchmarks/peers/run.py --data FOLDER
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ DRIVER = Path(__file__).resolve().with_name("driver.py")
 MODEL = ROOT / "src" / "threefold" / "embedders" / "bundled.py"
 DOCS = ROOT / "docs" / "benchmarks.md"
 _STARTS = 3
+_DEFAULT = ",".join(name for name in PEERS if name != "mem0-vectors")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -55,9 +56,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--peers", default=",".join(PEERS), help=f"some of {','.join(PEERS)}")
+    parser.add_argument("--peers", default=_DEFAULT, help=f"some of {','.join(PEERS)}")
     parser.add_argument("--data", type=Path, help="the folder of the sets, or of one; else made-up texts, no recall")
-    parser.add_argument("--set", default="locomo,longmemeval", help="some of locomo,longmemeval, for recall")
+    parser.add_argument("--set", default="locomo", help="some of locomo,longmemeval, for recall (locomo)")
     parser.add_argument("--rows", type=int, default=10_000, help="rows of the user that searches (10000)")
     parser.add_argument("--others", type=int, default=10_000, help="rows of other users beside them (10000)")
     parser.add_argument("--turns", type=int, default=500, help="rows to add turn by turn, at most (500)")
@@ -66,6 +67,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--envs", type=Path, default=_cache(), help="where environments are kept (the user's cache)")
     parser.add_argument("--python", default=sys.executable, help="the interpreter that they are made with")
     parser.add_argument("--seconds", type=float, default=600.0, help="the end of any part that takes longer (600)")
+    parser.add_argument("--patience", type=float, default=8.0, help="seconds for a figure of speed, at most (8)")
     parser.add_argument("--write-docs", action="store_true", help="put the table into docs/benchmarks.md")
     options = parser.parse_args(arguments)
     options.peers, options.set = options.peers.split(","), options.set.split(",")
@@ -98,7 +100,8 @@ def lines(name: str, options: argparse.Namespace, file: Path, store: Path) -> It
     parts = ("speed", "start", "recall") if options.set else ("speed", "start")
     for part in parts:
         try:
-            yield from _part(name, part, found, options.seconds, file, store / ("recall" if part == "recall" else "speed"))
+            kept = store / ("recall" if part == "recall" else "speed")
+            yield from _part(name, part, found, options, file, kept)
         except Failed as failure:
             yield from _parsed(failure.args[1])
             yield {"peer": name, "figure": "failed", "part": part, "why": failure.args[0]}
@@ -106,18 +109,18 @@ def lines(name: str, options: argparse.Namespace, file: Path, store: Path) -> It
 
 
 def _part(
-    name: str, part: str, found: Environment, seconds: float, file: Path, store: Path
+    name: str, part: str, found: Environment, options: argparse.Namespace, file: Path, store: Path
 ) -> Iterator[dict[str, Any]]:
-    command: list[str | Path | None] = [found.python, DRIVER, "--peer", name, "--part", part]
-    command += ["--sample", file, "--store", store, "--model", MODEL]
+    command: list[str | Path] = [found.python, DRIVER, "--peer", name, "--part", part]
+    command += ["--sample", file, "--store", store, "--model", MODEL, "--patience", str(options.patience)]
     # No peer gains from threads in a product of one vector, and they disturb each other on few cores.
     environment = {"OPENBLAS_NUM_THREADS": "1", **os.environ}
     environment.pop("PYTHONPATH", None)
     if part != "start":
-        yield from _parsed(run(command, seconds, **environment))
+        yield from _parsed(run(command, options.seconds, **environment))
         return
     # The first run writes byte code.
-    starts = [next(_parsed(run(command, seconds, **environment))) for _ in range(1 + _STARTS)][1:]
+    starts = [next(_parsed(run(command, options.seconds, **environment))) for _ in range(1 + _STARTS)][1:]
     medians = {key: percentile([start[key] for start in starts], 0.5) for key in ("open_ms", "answer_ms")}
     yield {**starts[0], **medians}
 
