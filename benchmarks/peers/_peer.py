@@ -46,10 +46,12 @@ def row_id(user: str, conversation: str, turn: str, role: str) -> str:
 class Peer:
     """A store of memories on this machine.
 
-    `batch` is how many rows it is given at once where many are added, `durable` what an acknowledged row survives.
+    `batch` is how many rows it is given at once where many are added, `durable` what an acknowledged row survives,
+    `hurries` whether adding thousands takes so long that it has a `hurry`.
     """
 
     batch = 1000
+    hurries = False
     durable = ""
 
     def __init__(self, embed: Embed, dimensions: int) -> None:
@@ -64,7 +66,7 @@ class Peer:
         raise NotImplementedError
 
     def hurry(self) -> None:
-        """Add what is still to come without waiting for the disk, where that takes minutes; it is not measured."""
+        """Add what is still to come without waiting for the disk, and unmeasured."""
 
     def calm(self) -> None:
         """Add with its own settings again."""

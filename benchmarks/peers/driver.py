@@ -108,20 +108,20 @@ def rows_of(values: Sequence[Sequence[Any]]) -> list[Row]:
 def added(peer: Peer, rows: Sequence[Row], patience: float) -> tuple[int, float]:
     """Add rows in batches of one user each, until all is indexed: how many were measured, and the seconds they took.
 
-    Once `patience` is over, the rest is added in a hurry.
+    Once `patience` is over, one that hurries is given the rest in a hurry.
     """
-    count, start = 0, time.perf_counter()
-    measured = 0.0
+    count, took = 0, 0.0
+    start = time.perf_counter()
     for batch in batches(rows, peer.batch):
         peer.add(batch)
-        if not measured:
+        if not took:
             count += len(batch)
-            if time.perf_counter() - start > patience:
-                measured = time.perf_counter() - start
+            if peer.hurries and time.perf_counter() - start > patience:
+                took = time.perf_counter() - start
                 peer.hurry()
     peer.settle()
     peer.calm()
-    return count, measured or time.perf_counter() - start
+    return count, took or time.perf_counter() - start
 
 
 def batches(rows: Sequence[Row], size: int) -> Iterator[Sequence[Row]]:

@@ -26,6 +26,7 @@ class Vectors(Peer):
     """As `pip install mem0ai` gives it: vectors alone."""
 
     batch = 100
+    hurries = True
     durable = "power loss"
 
     def open(self, folder: Path) -> None:
