@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import platform
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -64,8 +63,9 @@ def section(results: Sequence[Result], sets: Sequence[str], counts: Mapping[str,
     judged = [
         f"{name} n = {max((r.get(f'recall, {name}', {}).get('n', 0) for r in results), default=0)}" for name in sets
     ]
+    python = next((r["about"]["python"] for r in results if "about" in r), "")
     said = (
-        f"{datetime.now(UTC):%d %B %Y}, {os.cpu_count()} cores, {memory:.0f} GB, Python {platform.python_version()};"
+        f"{datetime.now(UTC):%d %B %Y}, {os.cpu_count()} cores, {memory:.0f} GB, Python {python};"
         f" {counts['rows']:,} rows of the user, {counts['others']:,} of others, {counts['questions']} questions"
     )
     return f"{'; '.join([said, *judged])}.\n\n{table(results, sets)}"

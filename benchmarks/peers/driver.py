@@ -9,6 +9,7 @@ import argparse
 import importlib
 import json
 import math
+import platform
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -62,7 +63,8 @@ def measured(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     sample = json.loads(options.sample.read_text("utf-8"))
     peer = made(options.peer, options.model)
     if options.part == "speed":
-        yield {"figure": "about", "version": version(PEERS[options.peer][2]), "durable": peer.durable}
+        known = {"version": version(PEERS[options.peer][2]), "python": platform.python_version()}
+        yield {"figure": "about", **known, "durable": peer.durable}
         yield from speed(peer, sample, options.store, options.patience)
     for name, found in sample["sets"].items() if options.part == "recall" else ():
         yield recalled(peer, name, found, options.store / name)
