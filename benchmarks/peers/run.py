@@ -115,7 +115,6 @@ def _part(
     command += ["--sample", file, "--store", store, "--model", MODEL, "--patience", str(options.patience)]
     # No peer gains from threads in a product of one vector, and they disturb each other on few cores.
     environment = {"OPENBLAS_NUM_THREADS": "1", **os.environ}
-    environment.pop("PYTHONPATH", None)
     if part != "start":
         yield from _parsed(run(command, options.seconds, **environment))
         return

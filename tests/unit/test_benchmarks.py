@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import math
+import os
 import sys
 from pathlib import Path
 
@@ -412,6 +413,8 @@ class TestPeers:
         monkeypatch.setattr(peers, "environment", environment)
         monkeypatch.setattr(peers, "DOCS", page)
         monkeypatch.setattr(peers, "_STARTS", 1)
+        # The driver sees the package as this process does.
+        monkeypatch.setenv("PYTHONPATH", os.pathsep.join(path for path in sys.path if path))
         folder = locomo_folder(tmp_path / "data")
         counts = ["--rows", "20", "--others", "10", "--turns", "4", "--questions", "3"]
         arguments = ["--peers", "chroma,threefold", "--data", str(folder), "--write-docs", *counts]
