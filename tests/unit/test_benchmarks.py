@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import math
+import os
 import sys
 from pathlib import Path
 
@@ -12,14 +13,19 @@ import psycopg
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks" / "peers"))
 
 import _metrics
 import _scale_loading
 import _sets
+import driver
 import latency
 import recall
+import run as peers
 import scale
 from _dataset import item_of, limited
+from _environments import REQUIREMENTS
+from _sample import sample
 from _scale_data import Histories, MadeUp, small_users
 from _texts import Synthetic, messages_of, turns
 from postgres_server import server
@@ -370,3 +376,75 @@ class TestScale:
                 assert line["equal_hits"] == 1.0
         assert {line["clients"] for line in lines if line["what"] == "record"} == {1, 2}
         assert "bytes per row" in printed.err
+
+
+class TestPeers:
+    def test_a_sample_holds_messages_with_the_item_that_each_counts_as(self, tmp_path):
+        folder = locomo_folder(tmp_path / "locomo")
+        made = sample(tmp_path, ["locomo"], rows=6, others=4, added=2, asked=3, limit=None)
+        assert [len(made[name]) for name in ("rows", "others", "turns", "questions")] == [6, 4, 2, 3]
+        assert {row[0] for row in made["others"]} == {"other-0"}
+        found = made["sets"]["locomo"]
+        assert found["items"] == ["D1:1:user", "D1:2:assistant", "D2:1:assistant", "D2:2:user"]
+        assert driver.Row(*found["rows"][1]).id == "conv-1|session_1|00001|assistant"
+        assert driver.Row(*found["rows"][1]).said == "Ben: Lovely! Does it like the beach?"
+        assert found["questions"][0] == {
+            "text": "What is the greyhound called?",
+            "user": "conv-1",
+            "gold": ["D1:1:user"],
+        }
+        assert sample(folder, ["locomo"], 2, 0, 2, 1, None)["sets"]["locomo"] == found
+
+    def test_batches_keep_users_apart_and_turns_whole(self):
+        names = [("a", "1"), ("a", "1"), ("a", "2"), ("a", "3"), ("a", "3"), ("b", "3")]
+        rows = [driver.Row(user, "c", turn, "user", "", "") for user, turn in names]
+        assert [len(batch) for batch in driver.batches(rows, 1)] == [2, 1, 2, 1]
+        assert [len(batch) for batch in driver.batches(rows, 3)] == [3, 2, 1]
+        assert [len(batch) for batch in driver.batches(rows, 9)] == [5, 1]
+
+    def test_a_peer_that_cannot_be_installed_hides_no_other(self, tmp_path, capsys, monkeypatch):
+        def environment(name, envs, python):
+            if name == "chroma":
+                raise peers.Failed("no such package", "")
+            return peers.Environment(Path(sys.executable), 5_000_000)
+
+        page = tmp_path / "page.md"
+        page.write_text("before\n<!-- figures: peers -->\nstale\n<!-- /figures: peers -->\nafter\n", "utf-8")
+        monkeypatch.setattr(peers, "environment", environment)
+        monkeypatch.setattr(peers, "DOCS", page)
+        monkeypatch.setattr(peers, "_STARTS", 1)
+        # The driver sees the package as this process does.
+        monkeypatch.setenv("PYTHONPATH", os.pathsep.join(path for path in sys.path if path))
+        folder = locomo_folder(tmp_path / "data")
+        counts = ["--rows", "20", "--others", "10", "--turns", "4", "--questions", "3"]
+        arguments = ["--peers", "chroma,threefold", "--data", str(folder), "--write-docs", *counts]
+        assert peers.main(arguments) == 0
+        printed = capsys.readouterr()
+        lines = {(line["peer"], line["figure"]): line for line in lines_of(printed.out)}
+        assert lines["chroma", "failed"]["why"] == "no such package"
+        assert lines["threefold", "about"]["durable"] == "power loss"
+        assert lines["threefold", "add, batches"]["n"] == 30
+        assert lines["threefold", "add, turns"]["n"] == 4
+        assert lines["threefold", "search, filtered"]["n"] == 3
+        assert 0 < lines["threefold", "start"]["open_ms"] <= lines["threefold", "start"]["answer_ms"]
+        assert lines["threefold", "recall, locomo"]["metrics"]["any@5"] == 1.0
+        assert "install failed: no such package" in printed.err
+        written = page.read_text("utf-8")
+        assert written.startswith("before\n<!-- figures: peers -->\n")
+        assert written.endswith("\n<!-- /figures: peers -->\nafter\n")
+        assert "stale" not in written
+        assert "| threefold 0.1.0 | 5 |" in written
+
+    @pytest.mark.parametrize("wrong", [["--peers", "threefold,elephant"], ["--set", "xquad"]])
+    def test_wrong_usage_is_refused(self, capsys, wrong):
+        with pytest.raises(SystemExit):
+            peers.main(wrong)
+        assert wrong[0] in capsys.readouterr().err
+
+    def test_the_requirements_name_a_version_of_every_peer(self):
+        for name, (_, _, distribution) in driver.PEERS.items():
+            file = REQUIREMENTS / f"{name.partition('-')[0]}.txt"
+            if name.startswith("threefold"):
+                assert not file.exists()
+            elif name != "langgraph-memory":
+                assert f"{distribution}==" in file.read_text("utf-8")
