@@ -11,11 +11,12 @@ import json
 import re
 import unicodedata
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import numpy as np
     import numpy.typing as npt
@@ -29,6 +30,7 @@ MAX_WORD_CHARACTERS: Final = 100
 _CACHED_WORDS: Final = 50_000
 _SLICE_CHARACTERS: Final = 65_536
 _BLOCK_ROWS: Final = 4_096
+_BLOCK_TEXTS: Final = 1_024
 _DROPPED: Final = frozenset({"Mn", "Cf"})  # accents; invisible format characters such as the soft hyphen
 # Ideographs are words of their own; kana, hangul, Thai and the rest are not (as in BERT).
 _CJK: Final = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002fa1f"
@@ -53,6 +55,19 @@ def slices(text: str, size: int = _SLICE_CHARACTERS) -> Iterator[str]:
     yield text[start:]
 
 
+class _Remembered(dict[str, tuple[int, ...]]):
+    """Pieces by word, made when they are asked for; bounded."""
+
+    def __init__(self, split: Callable[[str], tuple[int, ...]]) -> None:
+        self._make = split
+
+    def __missing__(self, word: str) -> tuple[int, ...]:
+        if len(self) >= _CACHED_WORDS:
+            self.clear()
+        pieces = self[word] = self._make(word)
+        return pieces
+
+
 class Wordpiece:
     """Cuts words into the rows of a vocabulary, by the rules of BERT's uncased tokenizer.
 
@@ -64,28 +79,16 @@ class Wordpiece:
     def __init__(self, rows: Mapping[str, int]) -> None:
         """Index by ``rows``: piece (one that continues a word starts with ``##``) → row number."""
         self._rows = rows
-        self._cache: dict[str, tuple[int, ...]] = {}
+        self._pieces_of = _Remembered(self._split).__getitem__
 
     def encode(self, text: str) -> tuple[list[int], int]:
         """Return the row numbers of ``text`` in order, and how many of its words (not its marks) are unknown."""
-        cache = self._cache
-        found: list[int] = []
+        words = _WORD.findall(fold(text))
+        found = list(map(self._pieces_of, words))
         unknown = 0
-        for word in _WORD.findall(fold(text)):
-            pieces = cache.get(word)
-            if pieces is None:
-                pieces = self._remember(word)
-            if pieces:
-                found.extend(pieces)
-            elif word.isalnum():
-                unknown += 1
-        return found, unknown
-
-    def _remember(self, word: str) -> tuple[int, ...]:
-        if len(self._cache) >= _CACHED_WORDS:
-            self._cache.clear()
-        pieces = self._cache[word] = self._split(word)
-        return pieces
+        if () in found:
+            unknown = sum(word.isalnum() for word, pieces in zip(words, found, strict=True) if not pieces)
+        return list(chain.from_iterable(found)), unknown
 
     def _split(self, word: str) -> tuple[int, ...]:
         """Greedy longest match first; a word with an unknown rest is unknown as a whole."""
@@ -142,34 +145,48 @@ class StaticEmbedder:
         import numpy as np
 
         vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
-        for vector, text in zip(vectors, texts, strict=True):
-            total = self._sum(text)
-            length = float(np.sqrt((total * total).sum()))
-            if length > 0.0:
-                vector[:] = total / length
+        for start in range(0, len(texts), _BLOCK_TEXTS):
+            sums = np.zeros((len(texts[start : start + _BLOCK_TEXTS]), self.dimensions))
+            for total, text in zip(sums, texts[start : start + _BLOCK_TEXTS], strict=True):
+                self._add(text, total)
+            lengths = np.sqrt((sums * sums).sum(axis=1, keepdims=True))
+            vectors[start : start + _BLOCK_TEXTS] = sums / np.where(lengths > 0.0, lengths, 1.0)
         return vectors
 
-    def _sum(self, text: str) -> npt.NDArray[np.float64]:
-        """Weighted sum [dimensions] of the rows of ``text``, exact: integers times powers of two below 2^53."""
+    def piece_vectors(self, text: str) -> npt.NDArray[np.float32]:
+        """Return float32 [pieces, dimensions]: the weighted vectors of the text's pieces, in order.
+
+        Their sum points where the text's vector does; a piece that says little has a short vector.
+        """
         import numpy as np
 
         table = self._table
-        total = np.zeros(self.dimensions)
+        found = [row for part in slices(text) for row in table.pieces.encode(part)[0]]
+        ids = np.array(found, dtype=np.intp)
+        return table.rows.take(ids, 0) * table.factors[ids, None].astype(np.float32)
+
+    def _add(self, text: str, total: npt.NDArray[np.float64]) -> None:
+        """Add the weighted rows of ``text`` to ``total`` [dimensions], exactly: integers times powers of two < 2^53."""
+        import numpy as np
+
+        table = self._table
         balance = 0
         for part in slices(text):
             found, unknown = table.pieces.encode(part)
             balance += len(found) - unknown
             for start in range(0, len(found), _BLOCK_ROWS):
-                block = found[start : start + _BLOCK_ROWS]
-                total += table.factors[block] @ table.rows[block].astype(np.float64)
-        return total if balance > 0 else np.zeros(self.dimensions)
+                ids = np.array(found[start : start + _BLOCK_ROWS])
+                total += table.factors[ids] @ table.rows.take(ids, 0).astype(np.float64)
+        if balance <= 0:
+            total[:] = 0.0
 
     @cached_property
     def _table(self) -> _Table:
         import numpy as np
 
         pieces = (self._folder / "vocabulary.txt").read_text("utf-8").split("\n")
-        rows = np.load(self._folder / "rows.npy", mmap_mode="r")
+        # Mapped, yet a plain array: indexing a `memmap` makes an object of that class each time.
+        rows = np.asarray(np.load(self._folder / "rows.npy", mmap_mode="r"))
         factors = np.load(self._folder / "factors.npy").astype(np.float64)
         if not len(pieces) == len(rows) == len(factors) or rows.shape[1] != self.dimensions:
             raise ValueError(f"the files of {self.name} do not belong together")
