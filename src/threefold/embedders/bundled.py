@@ -1,4 +1,4 @@
-"""The bundled embedder: a static table of English wordpieces, numpy alone, nothing to download.
+"""The bundled embedder: a static table of pieces of words, numpy alone, nothing to download.
 
 A text's vector is the weighted sum of its pieces' rows (``static/model.json`` says how they were made,
 ``scripts/make_static_table.py`` makes them). Rows are kept as int8 with one float16 factor each, so a sum is
@@ -25,24 +25,36 @@ FOLDER: Final = Path(__file__).with_name("static")
 """Where the table lies: ``model.json``, ``vocabulary.txt``, ``rows.npy``, ``factors.npy``, ``NOTICE``."""
 
 MAX_WORD_CHARACTERS: Final = 100
-"""A longer word is unknown as a whole (BERT's own limit): base64 and hashes carry no meaning."""
+"""A longer Latin word is unknown as a whole (BERT's own limit): base64 and hashes carry no meaning."""
 
 _CACHED_WORDS: Final = 50_000
+_CACHED_CHARACTERS: Final = 24
 _SLICE_CHARACTERS: Final = 65_536
 _BLOCK_ROWS: Final = 4_096
 _BLOCK_TEXTS: Final = 1_024
 _DROPPED: Final = frozenset({"Mn", "Cf"})  # accents; invisible format characters such as the soft hyphen
-# Ideographs are words of their own; kana, hangul, Thai and the rest are not (as in BERT).
-_CJK: Final = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002fa1f"
-_WORD: Final = re.compile(rf"[{_CJK}]|[^\W_{_CJK}]+|[^\w\s]|_")
+# A word of Latin letters and digits; a run of letters of other scripts, of which some leave no space between words;
+# a mark. Folded text has no Latin letter from U+0250 on that matters.
+_WORD: Final = re.compile("[^\\W_\u0250-\U0010ffff]+|[^\\W_\0-\u024f]+|[^\\w\\s]|_")
+_FIRST_OF_OTHERS: Final = "\u0250"
+
+
+class _Kept(dict[int, int | None]):
+    """For `str.translate`: the character itself, or None where it is dropped."""
+
+    def __missing__(self, code: int) -> int | None:
+        self[code] = kept = None if unicodedata.category(chr(code)) in _DROPPED else code
+        return kept
+
+
+_KEPT: Final = _Kept()
 
 
 def fold(text: str) -> str:
     """Lower-case ``text``, strip its accents and undo compatibility forms such as full-width letters."""
     if text.isascii():
         return text.lower()
-    decomposed = unicodedata.normalize("NFKD", text)
-    return "".join(c for c in decomposed if unicodedata.category(c) not in _DROPPED).lower()
+    return unicodedata.normalize("NFKD", text).translate(_KEPT).lower()
 
 
 def slices(text: str, size: int = _SLICE_CHARACTERS) -> Iterator[str]:
@@ -62,24 +74,32 @@ class _Remembered(dict[str, tuple[int, ...]]):
         self._make = split
 
     def __missing__(self, word: str) -> tuple[int, ...]:
-        if len(self) >= _CACHED_WORDS:
-            self.clear()
-        pieces = self[word] = self._make(word)
+        pieces = self._make(word)
+        if len(word) <= _CACHED_CHARACTERS:
+            if len(self) >= _CACHED_WORDS:
+                self.clear()
+            self[word] = pieces
         return pieces
 
 
 class Wordpiece:
-    """Cuts words into the rows of a vocabulary, by the rules of BERT's uncased tokenizer.
+    """Cuts words into the rows of a vocabulary: always the longest piece that is known, from the left.
 
-    Every punctuation mark and every CJK ideograph is a word of its own; each word is cut greedily into the
-    longest pieces known (Devlin et al. 2018, https://arxiv.org/abs/1810.04805). Unknown words give nothing.
-    The pieces of recent words are kept in a bounded cache, since chat repeats its words.
+    A word of Latin letters follows BERT's uncased tokenizer: pieces that continue it begin with ``##``, and a word with
+    an unknown rest is unknown (Devlin et al. 2018, https://arxiv.org/abs/1810.04805). In a run of other letters the
+    pieces are words wherever they stand, unknown letters between them are passed over, and a run of which less than
+    half is known is unknown. Marks are words of their own. Unknown words give nothing. The pieces of recent words are
+    kept in a bounded cache, since chat repeats its words.
     """
 
     def __init__(self, rows: Mapping[str, int]) -> None:
-        """Index by ``rows``: piece (one that continues a word starts with ``##``) → row number."""
+        """Index by ``rows``: piece → row number."""
         self._rows = rows
         self._pieces_of = _Remembered(self._split).__getitem__
+        self._longest: dict[str, int] = {}
+        for piece in rows:
+            if piece[:1] >= _FIRST_OF_OTHERS:
+                self._longest[piece[0]] = max(len(piece), self._longest.get(piece[0], 0))
 
     def encode(self, text: str) -> tuple[list[int], int]:
         """Return the row numbers of ``text`` in order, and how many of its words (not its marks) are unknown."""
@@ -91,7 +111,8 @@ class Wordpiece:
         return list(chain.from_iterable(found)), unknown
 
     def _split(self, word: str) -> tuple[int, ...]:
-        """Greedy longest match first; a word with an unknown rest is unknown as a whole."""
+        if word[0] >= _FIRST_OF_OTHERS:
+            return self._split_run(word)
         if len(word) > MAX_WORD_CHARACTERS:
             return ()
         pieces: list[int] = []
@@ -107,6 +128,19 @@ class Wordpiece:
             else:
                 return ()
         return tuple(pieces)
+
+    def _split_run(self, run: str) -> tuple[int, ...]:
+        pieces: list[int] = []
+        start = known = 0
+        while start < len(run):
+            end = min(start + self._longest.get(run[start], 0), len(run))
+            while end > start and run[start:end] not in self._rows:
+                end -= 1
+            if end > start:
+                pieces.append(self._rows[run[start:end]])
+                known += end - start
+            start = max(end, start + 1)
+        return tuple(pieces) if 2 * known >= len(run) else ()
 
 
 class _Table(NamedTuple):

@@ -14,6 +14,7 @@ import re
 import ssl
 import threading
 import time
+import weakref
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any, Final
@@ -56,6 +57,7 @@ class Endpoint:
         self._idle: list[http.client.HTTPConnection] = []
         self._lock = threading.Lock()
         self._pid = os.getpid()
+        weakref.finalize(self, _close, self._idle)
         self._paused: tuple[float, ThreefoldError] | None = None
         self._context = ssl.create_default_context() if self._secure else None
 
@@ -156,7 +158,8 @@ class Endpoint:
         """A connection, and whether it was used before."""
         with self._lock:
             if self._pid != os.getpid():  # a forked child must not share its parent's connections
-                self._idle, self._pid = [], os.getpid()
+                _close(self._idle)
+                self._pid = os.getpid()
             if self._idle and not fresh:
                 return self._idle.pop(), True
         if self._context is not None:
@@ -193,6 +196,11 @@ class Endpoint:
 
     def _hidden(self, text: str) -> str:
         return text if self._key is None else text.replace(self._key, "…")
+
+
+def _close(connections: list[http.client.HTTPConnection]) -> None:
+    while connections:
+        connections.pop().close()
 
 
 def _address(url: str) -> tuple[bool, str, int | None, str]:

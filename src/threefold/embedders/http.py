@@ -163,14 +163,13 @@ class HttpEmbedder:
             vectors = np.array(rows, dtype=np.float64)
         except (ValueError, TypeError):
             raise ThreefoldError(f"{self.place} gave embeddings that are not lists of equally many numbers") from None
-        if vectors.ndim != 2 or not np.isfinite(vectors).all():
+        if vectors.ndim != 2 or not vectors.shape[1] or not np.isfinite(vectors).all():
             raise ThreefoldError(f"{self.place} gave embeddings that are not lists of finite numbers")
         self._check_dimensions(vectors.shape[1])
         return vectors
 
     def _check_dimensions(self, given: int) -> None:
-        if not self.dimensions and given:
-            self.dimensions = given
+        self.dimensions = self.dimensions or given
         if given != self.dimensions:
             wanted = "as asked for" if self._asked_dimensions else "as before"
             raise ThreefoldError(

@@ -149,11 +149,11 @@ def _packaged() -> Path:
 
 
 def _minilm(session: Any) -> _Model:
-    """MiniLM with the wordpieces of the bundled table, whose numbers in MiniLM's own vocabulary are kept beside it."""
+    """MiniLM with the first pieces of the bundled table, whose numbers in MiniLM's own vocabulary are kept beside it."""
     import numpy as np
 
-    pieces = (FOLDER / "vocabulary.txt").read_text("utf-8").split("\n")
     numbers = np.load(FOLDER / "numbers.npy").tolist()
+    pieces = (FOLDER / "vocabulary.txt").read_text("utf-8").split("\n")[: len(numbers)]
     words = Wordpiece(dict(zip(pieces, numbers, strict=True)))
 
     def encode(text: str) -> list[int]:

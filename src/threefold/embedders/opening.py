@@ -38,18 +38,15 @@ def open_embedder(
     if isinstance(chosen, str):
         known = ", ".join(map(repr, NAMED))
         raise InvalidInput(f"embedder {_shown(chosen)} is unknown; give {known}, http(s)://…, None or an Embedder")
-    if chosen is not None:
-        _refuse(given, "an embedder that is made already")
-        if not isinstance(chosen, Embedder):
-            raise InvalidInput(
-                f"embedder {chosen!r} lacks name, dimensions, ready or embed; see threefold.ports.Embedder"
-            )
+    _refuse(given, "embedder None" if chosen is None else "an embedder that is made already")
+    if chosen is not None and not isinstance(chosen, Embedder):
+        raise InvalidInput(f"embedder {chosen!r} lacks name, dimensions, ready or embed; see threefold.ports.Embedder")
     return chosen
 
 
 def _refuse(names: set[str], what: str) -> None:
     if names:
-        raise InvalidInput(f"{', '.join(sorted(names))}: not for {what}; they go with the http(s)://… of a server")
+        raise InvalidInput(f"{', '.join(sorted(names))}: not for {what}; leave out, or give http(s)://… as embedder")
 
 
 def _shown(chosen: str) -> str:
