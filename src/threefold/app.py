@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 from threefold.backends.opening import open_backend
 from threefold.embedders.opening import open_embedder
-from threefold.errors import Conflict, Forbidden, IntegrityError, InvalidInput, NotFound, Unavailable
+from threefold.errors import Conflict, Forbidden, IntegrityError, InvalidInput, NotFound
 from threefold.jobs.collect import GRACE, collect_blobs, count_unreferenced
 from threefold.jobs.embed import BATCH, Progress, embed_some
+from threefold.jobs.sampling import sample_texts
 from threefold.jobs.worker import Worker
 from threefold.model.retention import Receipt, Target
 from threefold.model.scope import Scope, check_id
@@ -262,6 +263,20 @@ class Threefold:
     def state(self, check: bool = False) -> StoreState:
         """Counts, queue and problems, for the operator; `check` looks through all of it."""
         return self._backend.state(self.config.clock(), check)
+
+    def embedder_knows(self, sample: int = 200) -> tuple[int, int]:
+        """Of up to `sample` texts with a word in them, how many the embedder has a vector for; and how many those are.
+
+        A model that never saw a script gives zeros for it, and search there goes by words alone. Texts are taken from
+        the last turns of some users.
+
+        Raises:
+            ThreefoldError: the embedder failed.
+        """
+        if self.embedder is None:
+            return 0, 0
+        texts = sample_texts(self._backend, self.config.clock(), sample)
+        return int(embed(self.embedder, texts).any(axis=1).sum()), len(texts)
 
     def missing_blobs(self) -> tuple[str, ...]:
         """Digests of files that turns refer to and that are not there, or not whole any more; reads them all."""

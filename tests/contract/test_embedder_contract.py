@@ -110,6 +110,8 @@ class TestMultilingual(EmbedderContract):
         return multilingual
 
     def test_a_question_in_one_language_finds_texts_in_another(self, multilingual: Embedder) -> None:
-        texts = multilingual.embed(["部署流程：先运行测试，然后构建镜像", "Счёт был оплачен в мае", "كان الطقس جميلا أمس"])
+        texts = multilingual.embed(
+            ["部署流程：先运行测试，然后构建镜像", "Счёт был оплачен в мае", "كان الطقس جميلا أمس"]
+        )
         asked = multilingual.embed(["how to deploy", "when was the invoice paid", "how was the weather"])
         assert (asked @ texts.T).argmax(axis=1).tolist() == [0, 1, 2]

@@ -1,4 +1,4 @@
-"""A server of embeddings that lies, is busy, is gone, wants a key: told in words, never mixed up, never waited for long.
+"""A server of embeddings that lies, is busy, is gone, wants a key: told, never mixed up, never waited for long.
 
 Always a real server on this machine, never a stand-in for the client.
 """
@@ -167,7 +167,7 @@ def test_a_wait_that_is_too_long_is_told_and_kept_to(server: Server) -> None:
     started = time.monotonic()
     with pytest.raises(Unavailable, match=r"answered 429 \(quota\)"):
         embedder.embed(TEXTS)
-    with pytest.raises(Unavailable, match="not asked again for (200|199) s"):
+    with pytest.raises(Unavailable, match=r"not asked again for (200|199) s"):
         embedder.embed(TEXTS)
     assert time.monotonic() - started < 5
     assert len(server.asked) == 1

@@ -122,10 +122,23 @@ def test_meaning_brings_texts_together(embedder: StaticEmbedder, text: str, near
 
 @pytest.mark.parametrize(
     ("asked", "right"),
-    [("how to deploy", 0), ("部署", 0), ("when was the invoice paid", 1), ("счета", 1), ("the weather", 2), ("الطقس", 2)],
+    [
+        ("how to deploy", 0),
+        ("部署", 0),
+        ("when was the invoice paid", 1),
+        ("счета", 1),
+        ("the weather", 2),
+        ("الطقس", 2),
+    ],
 )
 def test_a_question_in_one_language_finds_texts_in_another(embedder: StaticEmbedder, asked: str, right: int) -> None:
-    texts = ["部署流程：先运行测试，然后构建镜像", "Счёт был оплачен в мае", "كان الطقس جميلا أمس", "ภูเขาสวยมาก", "강아지가 아파요"]
+    texts = [
+        "部署流程：先运行测试，然后构建镜像",
+        "Счёт был оплачен в мае",
+        "كان الطقس جميلا أمس",
+        "ภูเขาสวยมาก",
+        "강아지가 아파요",
+    ]
     scores = embedder.embed(texts) @ embedder.embed([asked])[0]
     assert int(scores.argmax()) == right
 

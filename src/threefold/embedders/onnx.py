@@ -122,7 +122,7 @@ class OnnxEmbedder:
             found = found[:, 0] if model.first else found.mean(axis=1, dtype=np.float64)
         if found.shape != (1, self.dimensions):
             raise ThreefoldError(f"{self.name!r} gave shape {found.shape}, not (1, {self.dimensions}); see config.json")
-        return found[0].astype(np.float64)
+        return np.asarray(found[0], dtype=np.float64)
 
     @cached_property
     def _model(self) -> _Model:
@@ -149,7 +149,7 @@ def _packaged() -> Path:
 
 
 def _minilm(session: Any) -> _Model:
-    """MiniLM with the first pieces of the bundled table, whose numbers in MiniLM's own vocabulary are kept beside it."""
+    """MiniLM, with those pieces of the bundled table that come from its vocabulary; their numbers in it are kept."""
     import numpy as np
 
     numbers = np.load(FOLDER / "numbers.npy").tolist()

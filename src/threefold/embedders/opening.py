@@ -8,6 +8,11 @@ from typing import Final
 from threefold.errors import InvalidInput, Unavailable
 from threefold.ports import Embedder
 
+BUNDLED: Final = "threefold-static-"
+"""How the names of all bundled models begin, of this version and of others."""
+
+_ADDRESSES: Final = ("http://", "https://")
+
 
 def open_embedder(
     chosen: Embedder | str | None,
@@ -27,7 +32,7 @@ def open_embedder(
         for name, value in (("embedder_model", model), ("embedder_key", key), ("embedder_dimensions", dimensions))
         if value is not None
     }
-    if isinstance(chosen, str) and chosen.startswith(("http://", "https://")):
+    if isinstance(chosen, str) and chosen.startswith(_ADDRESSES):
         from threefold.embedders.http import HttpEmbedder
 
         return HttpEmbedder(chosen, model or "", key, dimensions)
@@ -42,6 +47,13 @@ def open_embedder(
     if chosen is not None and not isinstance(chosen, Embedder):
         raise InvalidInput(f"embedder {chosen!r} lacks name, dimensions, ready or embed; see threefold.ports.Embedder")
     return chosen
+
+
+def settings_for(name: str) -> frozenset[str]:
+    """Which settings of `Config` go with an embedder of this name."""
+    if name.startswith(_ADDRESSES):
+        return frozenset({"embedder_model", "embedder_key", "embedder_dimensions"})
+    return NAMED[name][1] if name in NAMED else frozenset()
 
 
 def _refuse(names: set[str], what: str) -> None:

@@ -117,9 +117,8 @@ class EmbedderContract:
         wrong: list[str] = []
 
         def work() -> None:
-            for _ in range(5):
-                if abs(embed(embedder, texts) - wanted).max() > self.tolerance:
-                    wrong.append("other numbers")
+            off = [abs(embed(embedder, texts) - wanted).max() for _ in range(5)]
+            wrong.extend("other numbers" for by in off if by > self.tolerance)
 
         threads = [threading.Thread(target=work) for _ in range(4)]
         for thread in threads:
