@@ -17,7 +17,7 @@ from threefold.backends.opening import open_backend
 from threefold.embedders.opening import open_embedder
 from threefold.errors import Conflict, Forbidden, IntegrityError, InvalidInput, NotFound
 from threefold.jobs.collect import GRACE, collect_blobs, count_unreferenced
-from threefold.jobs.embed import BATCH, Progress, embed_some
+from threefold.jobs.embed import MOST, Pace, Progress
 from threefold.jobs.sampling import sample_texts
 from threefold.jobs.worker import Worker
 from threefold.model.retention import Receipt, Target
@@ -222,10 +222,10 @@ class Threefold:
 
     def embed_pending(self, limit: int | None = None, on_progress: Callable[[int], None] | None = None) -> Progress:
         """Embed rows that wait, in this thread, until none is due or `limit` rows are done."""
-        embedded, failed, why = 0, 0, None
+        embedded, failed, why, pace = 0, 0, None, Pace()
         while self.embedder is not None and (limit is None or embedded + failed < limit):
-            left = BATCH if limit is None else min(BATCH, limit - embedded - failed)
-            done = embed_some(self._backend, self.embedder, self.config.clock, left)
+            left = MOST if limit is None else limit - embedded - failed
+            done = pace.embed_some(self._backend, self.embedder, self.config.clock, left)
             if done is None:
                 break
             embedded, failed, why = embedded + done.embedded, failed + done.failed, done.why or why

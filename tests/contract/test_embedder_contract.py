@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from embedding_server import serving
 
 from threefold.embedders.bundled import FOLDER, StaticEmbedder
 from threefold.embedders.http import HttpEmbedder
@@ -14,9 +14,6 @@ from threefold.errors import Unavailable
 from threefold.ports import Embedder
 from threefold.testing.embedders import EmbedderContract
 from threefold.testing.fakes import HashEmbedder
-
-sys.path.insert(0, str(Path(__file__).parent.parent))
-from embedding_server import serving
 
 
 class TestBundled(EmbedderContract):

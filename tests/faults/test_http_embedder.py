@@ -6,25 +6,21 @@ Always a real server on this machine, never a stand-in for the client.
 from __future__ import annotations
 
 import socket
-import sys
 import time
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from email.utils import formatdate
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from embedding_server import Answer, Server, serving
 
 import threefold
 from threefold.embedders import endpoint
 from threefold.embedders.http import HttpEmbedder
 from threefold.errors import InvalidInput, ThreefoldError, Unavailable
 from threefold.testing.fakes import Clock, HashEmbedder
-
-sys.path.insert(0, str(Path(__file__).parent.parent))
-from embedding_server import Answer, Server, serving
 
 KEY = "sk-very-secret-4711"
 TEXTS = ["river boat", "mountain hut", "river bridge"]
