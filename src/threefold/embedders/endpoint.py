@@ -50,9 +50,8 @@ class Endpoint:
     wait for a server that is known to be down.
     """
 
-    def __init__(self, url: str, key: str | None, attempts: int) -> None:
+    def __init__(self, url: str, key: str | None) -> None:
         self._secure, self._host, self._port, self._path = _address(url)
-        self._attempts = attempts
         self._key = _checked_key(key)
         self._idle: list[http.client.HTTPConnection] = []
         self._lock = threading.Lock()
@@ -68,8 +67,8 @@ class Endpoint:
         port = "" if self._port is None else f":{self._port}"
         return f"http{'s' if self._secure else ''}://{name}{port}{self._path.partition('?')[0]}"
 
-    def post(self, body: dict[str, Any], seconds: float) -> Any:
-        """The JSON that answers `body`; all tries together take no longer than `seconds`, about.
+    def post(self, body: dict[str, Any], seconds: float, attempts: int) -> Any:
+        """The JSON that answers `body`; all `attempts` together take no longer than `seconds`, about.
 
         Raises:
             Rejected: the server refuses the content. InvalidInput: it refuses the key, the address or the model.
@@ -77,7 +76,7 @@ class Endpoint:
         """
         self._fail_while_paused()
         try:
-            answer = self._tried(json.dumps(body).encode(), time.monotonic() + seconds)
+            answer = self._tried(json.dumps(body).encode(), time.monotonic() + seconds, attempts)
         except Rejected:
             raise
         except ThreefoldError as error:
@@ -96,15 +95,15 @@ class Endpoint:
             raise type(error)(f"{error} (not asked again for {left:.0f} s)")
         self._paused = None
 
-    def _tried(self, data: bytes, end: float) -> Any:
-        for attempt in range(1, self._attempts + 1):
+    def _tried(self, data: bytes, end: float, attempts: int) -> Any:
+        for attempt in range(1, attempts + 1):
             try:
                 return self._once(data, end)
             except _Failed as failed:
                 last = failed
             # Doubling, at random below it, so that many processes do not come back at the same moment.
             wait = last.after if last.after is not None else 0.25 * 2**attempt * random.random()  # noqa: S311
-            if attempt == self._attempts or time.monotonic() + wait >= end:
+            if attempt == attempts or time.monotonic() + wait >= end:
                 break
             time.sleep(wait)
         error = Unavailable(f"{self.place} {self._hidden(last.why)}; see that the server runs and can be reached")

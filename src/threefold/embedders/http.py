@@ -58,8 +58,8 @@ class HttpEmbedder:
         """Name the server, such as `http://localhost:11434/v1`, and its model; nothing is asked before it is needed.
 
         `dimensions` asks the server for shorter vectors, which not every model can give. A request has at most
-        `batch` texts and about `batch_characters` characters. It may take `seconds` with all its tries, or
-        `seconds_for_one` where it has one text, as a search has.
+        `batch` texts and about `batch_characters` characters. It may take `seconds` with all its `attempts`, or
+        `seconds_for_one` with two where it has one text, as a search has.
 
         Raises:
             InvalidInput: an argument is malformed.
@@ -77,7 +77,8 @@ class HttpEmbedder:
         self._asked_dimensions = dimensions
         self._window, self._batch, self._batch_characters = window, batch, batch_characters
         self._seconds, self._seconds_for_one = seconds, seconds_for_one
-        self._endpoint = Endpoint(url, key, attempts)
+        self._attempts = attempts
+        self._endpoint = Endpoint(url, key)
 
     @property
     def place(self) -> str:
@@ -120,11 +121,15 @@ class HttpEmbedder:
         import numpy as np
 
         try:
-            seconds = self._seconds_for_one if len(group) == 1 else self._seconds
+            # A search has one text, and somebody waits for it.
+            one = len(group) == 1
+            seconds, attempts = (
+                (self._seconds_for_one, min(2, self._attempts)) if one else (self._seconds, self._attempts)
+            )
             body: dict[str, Any] = {**self._asked, "input": group}
             if self._asked_dimensions is not None:
                 body["dimensions"] = self._asked_dimensions
-            return self._placed(self._endpoint.post(body, seconds), len(group))
+            return self._placed(self._endpoint.post(body, seconds, attempts), len(group))
         except Rejected as error:
             if not error.too_large:
                 raise
