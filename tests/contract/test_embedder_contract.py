@@ -106,6 +106,20 @@ class TestMultilingual(EmbedderContract):
     def embedder(self, multilingual: Embedder) -> Embedder:
         return multilingual
 
+    def test_it_has_no_opinion_on_scripts_that_it_never_saw(self, multilingual: Embedder) -> None:
+        texts = [
+            "लिस्बन में सप्ताहांत की योजना",
+            "ελληνικά",
+            "会议记录",
+            "meeting योजना notes",
+            "회의록",
+            "Счёт",
+            "مرحبا",
+            "123",
+        ]
+        known = multilingual.embed(texts).any(axis=1).tolist()
+        assert known == [False, False, True, True, True, True, True, True]
+
     def test_a_question_in_one_language_finds_texts_in_another(self, multilingual: Embedder) -> None:
         texts = multilingual.embed(
             ["部署流程：先运行测试，然后构建镜像", "Счёт был оплачен в мае", "كان الطقس جميلا أمس"]

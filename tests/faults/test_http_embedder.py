@@ -223,7 +223,16 @@ def test_a_moved_server_does_not_get_the_key_elsewhere(server: Server) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["ftp://host/v1", "http://", "localhost:11434", "http://u:p@host/v1", "http://host:port/v1", "http://h/ä"]
+    "url",
+    [
+        "ftp://host/v1",
+        "http://",
+        "localhost:11434",
+        "http://u:p@host/v1",
+        "http://host:port/v1",
+        "http://h/ä",
+        f"http://{'ä' * 70}/",
+    ],
 )
 def test_malformed_addresses_are_refused_without_repeating_them(url: str) -> None:
     with pytest.raises(InvalidInput, match="embedder url") as caught:

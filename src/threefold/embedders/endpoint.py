@@ -87,9 +87,10 @@ class Endpoint:
         return answer
 
     def _fail_while_paused(self) -> None:
-        if self._paused is None:
+        paused = self._paused  # another thread may take it away
+        if paused is None:
             return
-        until, error = self._paused
+        until, error = paused
         left = until - time.monotonic()
         if left > 0:
             raise type(error)(f"{error} (not asked again for {left:.0f} s)")
@@ -207,6 +208,7 @@ def _address(url: str) -> tuple[bool, str, int | None, str]:
     try:
         parsed = urlsplit(url)
         port = parsed.port
+        (parsed.hostname or "").encode("idna")
     except ValueError as error:
         raise InvalidInput(f"embedder url is malformed ({error}); give http(s)://host:port/v1") from None
     if parsed.scheme not in {"http", "https"} or not parsed.hostname:

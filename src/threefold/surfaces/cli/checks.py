@@ -132,9 +132,11 @@ def _contents(db: threefold.Threefold) -> Iterator[Finding]:
 
 
 def _languages(db: threefold.Threefold) -> Iterator[Finding]:
-    """Whether the embedder knows the scripts of what was recorded."""
+    """Whether the embedder knows the scripts of what was recorded; a server's does not tell, and may cost."""
+    if db.embedder is None or hasattr(db.embedder, "place"):
+        return
     known, looked = db.embedder_knows()
-    if db.embedder is None or not looked:
+    if not looked:
         return
     if 2 * known < looked:
         says = (
