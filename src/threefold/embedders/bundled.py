@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 FOLDER: Final = Path(__file__).with_name("static")
-"""Where the table lies: ``model.json``, ``vocabulary.txt``, ``rows.npy``, ``factors.npy``, ``NOTICE``."""
+"""Where the table lies: ``model.json``, ``vocabulary.txt``, ``others.txt``, ``rows.npy``, ``factors.npy``."""
 
 MAX_WORD_CHARACTERS: Final = 100
 """A longer Latin word is unknown as a whole (BERT's own limit): base64 and hashes carry no meaning."""
@@ -92,14 +92,11 @@ class Wordpiece:
     kept in a bounded cache, since chat repeats its words.
     """
 
-    def __init__(self, rows: Mapping[str, int]) -> None:
-        """Index by ``rows``: piece → row number."""
+    def __init__(self, rows: Mapping[str, int], others: Callable[[], Mapping[str, int]] = dict) -> None:
+        """Index by ``rows``: piece → row number; ``others`` gives those of other letters when the first turns up."""
         self._rows = rows
+        self._load_others = others
         self._pieces_of = _Remembered(self._split).__getitem__
-        self._longest: dict[str, int] = {}
-        for piece in rows:
-            if piece[:1] >= _FIRST_OF_OTHERS:
-                self._longest[piece[0]] = max(len(piece), self._longest.get(piece[0], 0))
 
     def encode(self, text: str) -> tuple[list[int], int]:
         """Return the row numbers of ``text`` in order, and how many of its words (not its marks) are unknown."""
@@ -129,15 +126,25 @@ class Wordpiece:
                 return ()
         return tuple(pieces)
 
+    @cached_property
+    def _others(self) -> tuple[Mapping[str, int], Mapping[str, int]]:
+        """Pieces of other letters → row number; a first letter → length of the longest piece that begins with it."""
+        rows = self._load_others()
+        longest: dict[str, int] = {}
+        for piece in rows:
+            longest[piece[0]] = max(len(piece), longest.get(piece[0], 0))
+        return rows, longest
+
     def _split_run(self, run: str) -> tuple[int, ...]:
+        rows, longest = self._others
         pieces: list[int] = []
         start = known = 0
         while start < len(run):
-            end = min(start + self._longest.get(run[start], 0), len(run))
-            while end > start and run[start:end] not in self._rows:
+            end = min(start + longest.get(run[start], 0), len(run))
+            while end > start and run[start:end] not in rows:
                 end -= 1
             if end > start:
-                pieces.append(self._rows[run[start:end]])
+                pieces.append(rows[run[start:end]])
                 known += end - start
             start = max(end, start + 1)
         return tuple(pieces) if 2 * known >= len(run) else ()
@@ -218,10 +225,18 @@ class StaticEmbedder:
     def _table(self) -> _Table:
         import numpy as np
 
-        pieces = (self._folder / "vocabulary.txt").read_text("utf-8").split("\n")
+        pieces = self._pieces("vocabulary.txt")
         # Mapped, yet a plain array: indexing a `memmap` makes an object of that class each time.
         rows = np.asarray(np.load(self._folder / "rows.npy", mmap_mode="r"))
         factors = np.load(self._folder / "factors.npy").astype(np.float64)
-        if not len(pieces) == len(rows) == len(factors) or rows.shape[1] != self.dimensions:
+        if len(rows) != len(factors) or len(pieces) > len(rows) or rows.shape[1] != self.dimensions:
             raise ValueError(f"the files of {self.name} do not belong together")
-        return _Table(Wordpiece(dict(zip(pieces, range(len(pieces)), strict=True))), rows, factors)
+        known = dict(zip(pieces, range(len(pieces)), strict=True))
+        return _Table(Wordpiece(known, lambda: self._other_pieces(len(pieces), len(rows))), rows, factors)
+
+    def _pieces(self, name: str) -> list[str]:
+        return (self._folder / name).read_text("utf-8").split("\n")
+
+    def _other_pieces(self, first: int, end: int) -> dict[str, int]:
+        """Pieces of other scripts; their rows follow those of the vocabulary."""
+        return dict(zip(self._pieces("others.txt"), range(first, end), strict=True))

@@ -149,11 +149,11 @@ def _packaged() -> Path:
 
 
 def _minilm(session: Any) -> _Model:
-    """MiniLM, with those pieces of the bundled table that come from its vocabulary; their numbers in it are kept."""
+    """MiniLM, with the bundled table's pieces of its vocabulary; their numbers there are kept beside the table."""
     import numpy as np
 
     numbers = np.load(FOLDER / "numbers.npy").tolist()
-    pieces = (FOLDER / "vocabulary.txt").read_text("utf-8").split("\n")[: len(numbers)]
+    pieces = (FOLDER / "vocabulary.txt").read_text("utf-8").split("\n")
     words = Wordpiece(dict(zip(pieces, numbers, strict=True)))
 
     def encode(text: str) -> list[int]:
