@@ -12,6 +12,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
+import threefold
 from threefold.embedders.bundled import FOLDER, StaticEmbedder, Wordpiece, fold, slices
 
 TEXTS = [
@@ -141,6 +142,27 @@ def test_a_question_in_one_language_finds_texts_in_another(embedder: StaticEmbed
     ]
     scores = embedder.embed(texts) @ embedder.embed([asked])[0]
     assert int(scores.argmax()) == right
+
+
+@pytest.mark.parametrize(
+    ("asked", "turn"),
+    [("how to deploy", "deploy"), ("restaurant for fish", "fish"), ("electricity bill", "bill"), ("浇花", "plants")],
+)
+def test_a_store_is_searched_across_languages(asked: str, turn: str) -> None:
+    said = {
+        "deploy": ("部署流程是什么？", "先运行测试，然后构建镜像，最后推送到服务器"),
+        "fish": ("周末去哪里吃鱼？", "码头旁边那家餐厅"),
+        "bill": ("Какой сегодня счёт?", "Счёт за электричество оплачен в мае"),
+        "capital": ("What is the capital of Portugal?", "Lisbon"),
+        "plants": ("Remind me to water the plants", "Done"),
+    }
+    with threefold.open(":memory:", background=False) as db:
+        for name, (prompt, answer) in said.items():
+            with db.user("alice").turn("notes", turn=name) as recorded:
+                recorded.prompt(prompt)
+                recorded.answer(answer)
+        db.embed_pending()
+        assert db.user("alice").conv.search(asked)[0].turn == turn
 
 
 def test_scripts_without_spaces_are_cut_into_words(embedder: StaticEmbedder) -> None:
