@@ -267,6 +267,9 @@ def test_a_text_that_is_too_long_for_the_server_is_halved(server: Server) -> Non
     assert right(vectors[[0, 2]], ["river boat", "mountain hut"])
     assert all(len(text) <= 700 for text in server.asked[-1]["input"])
     assert vectors[1] @ embedder.embed(["volcano"])[0] > 0
+    server.asked.clear()
+    embedder.embed([f"message {i}" for i in range(64)])
+    assert len(server.asked) == 1  # one that was too long makes the batches of others no smaller
     server.limit = 3
     with pytest.raises(InvalidInput, match="context length"):
         embedder.embed(["river boat"])

@@ -29,10 +29,15 @@ _AGAIN: Final = frozenset({408, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529
 _TOO_LARGE: Final = re.compile("token|length|context|too l|large|batch|maximum|exceed", re.IGNORECASE)
 
 
-class Rejected(InvalidInput):
-    """The server refuses the content; `too_large` where it says that there is too much of it."""
+@dataclass(slots=True)
+class Rejected(Exception):
+    """The server refuses the content, not the caller; `too_large` where it says that there is too much of it.
 
-    too_large = False
+    For whoever posts to handle; it is none of the errors that a caller meets.
+    """
+
+    why: str
+    too_large: bool
 
 
 @dataclass(slots=True)
@@ -77,8 +82,6 @@ class Endpoint:
         self._fail_while_paused()
         try:
             answer = self._tried(json.dumps(body).encode(), time.monotonic() + seconds, attempts)
-        except Rejected:
-            raise
         except ThreefoldError as error:
             if self._paused is None:
                 self._paused = (time.monotonic() + PAUSE_SECONDS, error)
@@ -190,9 +193,7 @@ class Endpoint:
         if 300 <= status < 400:
             target = urlsplit(headers.get("Location") or "")
             raise InvalidInput(f"{self.place} has moved to {target.scheme}://{target.hostname}{target.path}; give that")
-        error = Rejected(f"{self.place} answered {status}{said}")
-        error.too_large = status == 413 or bool(_TOO_LARGE.search(said))
-        raise error
+        raise Rejected(f"{self.place} answered {status}{said}", status == 413 or bool(_TOO_LARGE.search(said)))
 
     def _hidden(self, text: str) -> str:
         return text if self._key is None else text.replace(self._key, "…")

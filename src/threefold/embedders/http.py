@@ -77,7 +77,7 @@ class HttpEmbedder:
         self._asked_dimensions = dimensions
         self._window, self._batch, self._batch_characters = window, batch, batch_characters
         self._seconds, self._seconds_for_one = seconds, seconds_for_one
-        self._attempts = attempts
+        self._attempts, self._halvings = attempts, 0
         self._endpoint = Endpoint(url, key)
 
     @property
@@ -132,12 +132,13 @@ class HttpEmbedder:
             return self._placed(self._endpoint.post(body, seconds, attempts), len(group))
         except Rejected as error:
             if not error.too_large:
-                raise
+                raise InvalidInput(error.why) from None
             if len(group) == 1:
                 return self._halved(group[0], error)
-        half = (len(group) + 1) // 2
+        half, before = (len(group) + 1) // 2, self._halvings
         vectors = np.concatenate([self._ask(group[:half]), self._ask(group[half:])])
-        self._batch = min(self._batch, half)
+        if self._halvings == before:  # it was their number, not the length of one
+            self._batch = min(self._batch, half)
         return vectors
 
     def _halved(self, part: str, error: Rejected) -> npt.NDArray[np.float64]:
@@ -145,7 +146,8 @@ class HttpEmbedder:
 
         smaller = halves(part)
         if len(part) < _SMALLEST_PART or len(smaller) < 2:
-            raise error
+            raise InvalidInput(error.why) from None
+        self._halvings += 1
         log.warning("%s refuses %d characters; a smaller window saves asking twice", self.place, len(part))
         vectors = np.concatenate([self._ask([piece]) for piece in smaller])
         together = gathered(vectors, [0] * len(smaller), [len(piece) for piece in smaller], 1)
