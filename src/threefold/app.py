@@ -7,16 +7,18 @@ import sys
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from threefold.backends.opening import open_backend
-from threefold.errors import Conflict, Forbidden, IntegrityError, InvalidInput, NotFound, Unavailable
+from threefold.embedders.opening import open_embedder
+from threefold.errors import Conflict, Forbidden, IntegrityError, InvalidInput, NotFound
 from threefold.jobs.collect import GRACE, collect_blobs, count_unreferenced
-from threefold.jobs.embed import BATCH, Progress, embed_some
+from threefold.jobs.embed import MOST, Pace, Progress
+from threefold.jobs.sampling import sample_texts
 from threefold.jobs.worker import Worker
 from threefold.model.retention import Receipt, Target
 from threefold.model.scope import Scope, check_id
@@ -26,6 +28,7 @@ from threefold.ports import Backend, Blobs, Embedder, StoreState
 from threefold.realms.conv import Conv, Ports
 from threefold.realms.conv.recorder import Moment, TurnHandle
 from threefold.realms.conv.resolve import Resolved, resolve
+from threefold.search.embedding import embed
 from threefold.search.rank import Ranking
 
 if TYPE_CHECKING:
@@ -46,8 +49,13 @@ class Config:
 
     `ttl` is the time to live of what is recorded, None for no end. `durable=False` gives up surviving the loss of
     power (not of the process) for faster writes. `background=False` starts no thread: vectors are made by
-    `Threefold.embed_pending`. `embedder` is `"bundled"`, None for none, or an `Embedder`. `blobs` is where bytes of
-    files are kept: a folder, or a URL such as `s3://bucket/prefix`, `gs://…` or `az://…`; None for beside the record.
+    `Threefold.embed_pending`. `blobs` is where bytes of files are kept: a folder, or a URL such as
+    `s3://bucket/prefix`, `gs://…` or `az://…`; None for beside the record.
+
+    `embedder` is `"bundled"`; `"onnx"`; `"multilingual"`; the address of a server that speaks OpenAI's
+    `/v1/embeddings`, such as `"http://localhost:11434/v1"`; an `Embedder`; or None for none. `embedder_model` names the
+    server's model, or the folder of an ONNX model. `embedder_key` is the server's key. `embedder_dimensions` asks the
+    server for so many; without it they are what the model gives.
     """
 
     embedder: Embedder | str | None = "bundled"
@@ -57,6 +65,9 @@ class Config:
     background: bool = True
     clock: Callable[[], datetime] = system_clock
     blobs: str | None = None
+    embedder_model: str | None = None
+    embedder_key: str | None = field(default=None, repr=False)
+    embedder_dimensions: int | None = None
 
 
 def default_store() -> str:
@@ -102,21 +113,6 @@ def open(store: str | Path | None = None, config: Config | None = None, **settin
         chosen = replace(chosen, blobs=default_blobs())
     name = default_store() if store is None else os.fspath(store)
     return Threefold(check_id(name, "store"), chosen)
-
-
-def _embedder(chosen: Embedder | str | None) -> Embedder | None:
-    if chosen == "bundled":
-        from threefold.embedders.bundled import StaticEmbedder
-
-        try:
-            return StaticEmbedder()
-        except (OSError, ValueError) as error:
-            raise Unavailable(f"the bundled model cannot be read ({error}); install threefold anew") from None
-    if isinstance(chosen, str):
-        raise InvalidInput(f"embedder {chosen!r} is unknown; give 'bundled', None or an Embedder")
-    if chosen is not None and not isinstance(chosen, Embedder):
-        raise InvalidInput(f"embedder {chosen!r} lacks name, dimensions, ready or embed; see threefold.ports.Embedder")
-    return chosen
 
 
 def restore(
@@ -182,7 +178,9 @@ class Threefold:
 
     def __init__(self, name: str, config: Config) -> None:
         self.name, self.config = name, config
-        self.embedder = _embedder(config.embedder)
+        self.embedder = open_embedder(
+            config.embedder, config.embedder_model, config.embedder_key, config.embedder_dimensions
+        )
         self._backend, self._blobs = open_backend(name, config.durable, config.blobs)
         self._worker = Worker(self._backend, self._blobs, self.embedder, config.clock) if config.background else None
         self._ports = Ports(
@@ -193,7 +191,7 @@ class Threefold:
             ttl=config.ttl,
             ranking=config.ranking,
             committed=self._wake,
-            warm=self._wake,
+            warm=self._warm,
         )
         # A forgotten close must not keep the thread or the files.
         self._finalizer = weakref.finalize(self, _shut, self._worker, self._backend)
@@ -207,6 +205,13 @@ class Threefold:
         if self._worker is not None:
             self._worker.wake()
 
+    def _warm(self) -> None:
+        """Load the model in the background; where there is none, now, since nobody else will."""
+        if self._worker is not None:
+            self._worker.wake()
+        elif self.embedder is not None:
+            embed(self.embedder, ["."])
+
     def user(self, user: str, tenant: str = "default", app: str | None = None, agent: str | None = None) -> Handle:
         """A handle bound to one scope. There is no unscoped one.
 
@@ -217,10 +222,10 @@ class Threefold:
 
     def embed_pending(self, limit: int | None = None, on_progress: Callable[[int], None] | None = None) -> Progress:
         """Embed rows that wait, in this thread, until none is due or `limit` rows are done."""
-        embedded, failed, why = 0, 0, None
+        embedded, failed, why, pace = 0, 0, None, Pace()
         while self.embedder is not None and (limit is None or embedded + failed < limit):
-            left = BATCH if limit is None else min(BATCH, limit - embedded - failed)
-            done = embed_some(self._backend, self.embedder, self.config.clock, left)
+            left = MOST if limit is None else limit - embedded - failed
+            done = pace.embed_some(self._backend, self.embedder, self.config.clock, left)
             if done is None:
                 break
             embedded, failed, why = embedded + done.embedded, failed + done.failed, done.why or why
@@ -258,6 +263,20 @@ class Threefold:
     def state(self, check: bool = False) -> StoreState:
         """Counts, queue and problems, for the operator; `check` looks through all of it."""
         return self._backend.state(self.config.clock(), check)
+
+    def embedder_knows(self, sample: int = 200) -> tuple[int, int]:
+        """Of up to `sample` texts with a word in them, how many the embedder has a vector for; and how many those are.
+
+        A model that never saw a script gives zeros for it, and search there goes by words alone. Texts are taken from
+        the last turns of some users.
+
+        Raises:
+            ThreefoldError: the embedder failed.
+        """
+        if self.embedder is None:
+            return 0, 0
+        texts = sample_texts(self._backend, self.config.clock(), sample)
+        return int(embed(self.embedder, texts).any(axis=1).sum()), len(texts)
 
     def missing_blobs(self) -> tuple[str, ...]:
         """Digests of files that turns refer to and that are not there, or not whole any more; reads them all."""

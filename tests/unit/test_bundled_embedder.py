@@ -12,7 +12,8 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from threefold.embedders.bundled import FOLDER, StaticEmbedder, slices
+import threefold
+from threefold.embedders.bundled import FOLDER, StaticEmbedder, Wordpiece, fold, slices
 
 TEXTS = [
     "I went to a support group yesterday.",
@@ -39,7 +40,7 @@ def test_shape_type_and_description(embedder: StaticEmbedder) -> None:
     vectors = embedder.embed(TEXTS)
     assert vectors.shape == (len(TEXTS), embedder.dimensions)
     assert vectors.dtype == np.float32
-    assert embedder.name.startswith("threefold-static-en-")
+    assert embedder.name.startswith("threefold-static-")
     assert embedder.ready is True
 
 
@@ -71,7 +72,7 @@ def test_rows_have_length_one(embedder: StaticEmbedder) -> None:
     assert lengths == pytest.approx([1.0, 1.0, 1.0], abs=1e-5)
 
 
-@pytest.mark.parametrize("text", ["", " \n\t", "\x00", "\ud800", "x" * 101, "\u00ad\u200d"])
+@pytest.mark.parametrize("text", ["", " \n\t", "\x00", "\ud800", "x" * 101, "\u00ad\u200d", "भारत में", "ελληνικά"])
 def test_text_without_a_known_word_is_a_zero_row(embedder: StaticEmbedder, text: str) -> None:
     assert not embedder.embed([text]).any()
 
@@ -120,6 +121,70 @@ def test_meaning_brings_texts_together(embedder: StaticEmbedder, text: str, near
     assert cosine(embedder, text, near) > cosine(embedder, text, far) + 0.1
 
 
+@pytest.mark.parametrize(
+    ("asked", "right"),
+    [
+        ("how to deploy", 0),
+        ("部署", 0),
+        ("when was the invoice paid", 1),
+        ("счета", 1),
+        ("the weather", 2),
+        ("الطقس", 2),
+    ],
+)
+def test_a_question_in_one_language_finds_texts_in_another(embedder: StaticEmbedder, asked: str, right: int) -> None:
+    texts = [
+        "部署流程：先运行测试，然后构建镜像",
+        "Счёт был оплачен в мае",
+        "كان الطقس جميلا أمس",
+        "ภูเขาสวยมาก",
+        "강아지가 아파요",
+    ]
+    scores = embedder.embed(texts) @ embedder.embed([asked])[0]
+    assert int(scores.argmax()) == right
+
+
+@pytest.mark.parametrize(
+    ("asked", "turn"),
+    [("how to deploy", "deploy"), ("restaurant for fish", "fish"), ("electricity bill", "bill"), ("浇花", "plants")],
+)
+def test_a_store_is_searched_across_languages(asked: str, turn: str) -> None:
+    said = {
+        "deploy": ("部署流程是什么？", "先运行测试，然后构建镜像，最后推送到服务器"),
+        "fish": ("周末去哪里吃鱼？", "码头旁边那家餐厅"),
+        "bill": ("Какой сегодня счёт?", "Счёт за электричество оплачен в мае"),
+        "capital": ("What is the capital of Portugal?", "Lisbon"),
+        "plants": ("Remind me to water the plants", "Done"),
+    }
+    with threefold.open(":memory:", background=False) as db:
+        for name, (prompt, answer) in said.items():
+            with db.user("alice").turn("notes", turn=name) as recorded:
+                recorded.prompt(prompt)
+                recorded.answer(answer)
+        db.embed_pending()
+        assert db.user("alice").conv.search(asked)[0].turn == turn
+
+
+def test_scripts_without_spaces_are_cut_into_words(embedder: StaticEmbedder) -> None:
+    words = Wordpiece({"meeting": 1, "note": 2, "##s": 3}, lambda: {"会": 4, "会议": 5, "记录": 6})
+    assert words.encode("会议记录 meeting-notes") == ([5, 6, 1, 2, 3], 0)
+    assert words.encode("会丩议") == ([], 1)  # more of it unknown than known
+    assert words.encode("会丩") == ([4], 0)
+    assert words.encode("会meeting") == ([4, 1], 0)
+    assert words.encode("会议" * 300) == ([5] * 300, 0)
+
+
+def test_the_vectors_of_the_pieces_make_up_the_vector_of_the_text(embedder: StaticEmbedder) -> None:
+    pieces = embedder.piece_vectors("The puppy needs a vet. 会议")
+    assert pieces.dtype == np.float32
+    assert pieces.shape[1] == embedder.dimensions
+    total = pieces.sum(axis=0)
+    assert total / np.linalg.norm(total) == pytest.approx(embedder.embed(["The puppy needs a vet. 会议"])[0], abs=1e-5)
+    lengths = np.linalg.norm(embedder.piece_vectors("the vet"), axis=1)
+    assert lengths[0] < lengths[1]
+    assert embedder.piece_vectors("").shape == (0, embedder.dimensions)
+
+
 def test_the_end_of_a_long_text_counts(embedder: StaticEmbedder) -> None:
     long = "the weather in the valley was mild and nothing happened " * 3000
     assert len(long.split()) == 30_000
@@ -152,10 +217,14 @@ def test_the_files_are_the_ones_described(embedder: StaticEmbedder) -> None:
     described = json.loads((FOLDER / "model.json").read_text("utf-8"))
     for name, digest in described["sha256"].items():
         assert hashlib.sha256((FOLDER / name).read_bytes()).hexdigest() == digest, name
-    assert sum(file.stat().st_size for file in FOLDER.iterdir() if file.is_file()) <= 10 * 1024 * 1024
+    assert sum(file.stat().st_size for file in FOLDER.iterdir() if file.is_file()) <= 17 * 1024 * 1024
     assert (FOLDER / "LICENSE").is_file()
     assert "WordNet" in (FOLDER / "NOTICE").read_text("utf-8")
     assert embedder.dimensions == described["dimensions"]
+    assert len(np.load(FOLDER / "numbers.npy")) == described["pieces"]
+    others = (FOLDER / "others.txt").read_text("utf-8").split("\n")
+    assert len(set(others)) == described["pieces_of_other_scripts"] == len(np.load(FOLDER / "rows.npy")) - 28_126
+    assert all(fold(piece) == piece and piece[0] > "\u024f" for piece in others)
 
 
 def test_the_module_itself_does_not_load_numpy() -> None:

@@ -1,4 +1,4 @@
-"""The bundled embedder: a static table of English wordpieces, numpy alone, nothing to download.
+"""The bundled embedder: a static table of pieces of words, numpy alone, nothing to download.
 
 A text's vector is the weighted sum of its pieces' rows (``static/model.json`` says how they were made,
 ``scripts/make_static_table.py`` makes them). Rows are kept as int8 with one float16 factor each, so a sum is
@@ -11,36 +11,50 @@ import json
 import re
 import unicodedata
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import numpy as np
     import numpy.typing as npt
 
 FOLDER: Final = Path(__file__).with_name("static")
-"""Where the table lies: ``model.json``, ``vocabulary.txt``, ``rows.npy``, ``factors.npy``, ``NOTICE``."""
+"""Where the table lies: ``model.json``, ``vocabulary.txt``, ``others.txt``, ``rows.npy``, ``factors.npy``."""
 
 MAX_WORD_CHARACTERS: Final = 100
-"""A longer word is unknown as a whole (BERT's own limit): base64 and hashes carry no meaning."""
+"""A longer Latin word is unknown as a whole (BERT's own limit): base64 and hashes carry no meaning."""
 
 _CACHED_WORDS: Final = 50_000
+_CACHED_CHARACTERS: Final = 24
 _SLICE_CHARACTERS: Final = 65_536
 _BLOCK_ROWS: Final = 4_096
+_BLOCK_TEXTS: Final = 1_024
 _DROPPED: Final = frozenset({"Mn", "Cf"})  # accents; invisible format characters such as the soft hyphen
-# Ideographs are words of their own; kana, hangul, Thai and the rest are not (as in BERT).
-_CJK: Final = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002fa1f"
-_WORD: Final = re.compile(rf"[{_CJK}]|[^\W_{_CJK}]+|[^\w\s]|_")
+# A word of Latin letters and digits; a run of letters of other scripts, of which some leave no space between words;
+# a mark. Folded text has no Latin letter from U+0250 on that matters.
+_WORD: Final = re.compile("[^\\W_\u0250-\U0010ffff]+|[^\\W_\0-\u024f]+|[^\\w\\s]|_")
+_FIRST_OF_OTHERS: Final = "\u0250"
+
+
+class _Kept(dict[int, int | None]):
+    """For `str.translate`: the character itself, or None where it is dropped."""
+
+    def __missing__(self, code: int) -> int | None:
+        self[code] = kept = None if unicodedata.category(chr(code)) in _DROPPED else code
+        return kept
+
+
+_KEPT: Final = _Kept()
 
 
 def fold(text: str) -> str:
     """Lower-case ``text``, strip its accents and undo compatibility forms such as full-width letters."""
     if text.isascii():
         return text.lower()
-    decomposed = unicodedata.normalize("NFKD", text)
-    return "".join(c for c in decomposed if unicodedata.category(c) not in _DROPPED).lower()
+    return unicodedata.normalize("NFKD", text).translate(_KEPT).lower()
 
 
 def slices(text: str, size: int = _SLICE_CHARACTERS) -> Iterator[str]:
@@ -53,42 +67,49 @@ def slices(text: str, size: int = _SLICE_CHARACTERS) -> Iterator[str]:
     yield text[start:]
 
 
-class Wordpiece:
-    """Cuts words into the rows of a vocabulary, by the rules of BERT's uncased tokenizer.
+class _Remembered(dict[str, tuple[int, ...]]):
+    """Pieces by word, made when they are asked for; bounded."""
 
-    Every punctuation mark and every CJK ideograph is a word of its own; each word is cut greedily into the
-    longest pieces known (Devlin et al. 2018, https://arxiv.org/abs/1810.04805). Unknown words give nothing.
-    The pieces of recent words are kept in a bounded cache, since chat repeats its words.
+    def __init__(self, split: Callable[[str], tuple[int, ...]]) -> None:
+        self._make = split
+
+    def __missing__(self, word: str) -> tuple[int, ...]:
+        pieces = self._make(word)
+        if len(word) <= _CACHED_CHARACTERS:
+            if len(self) >= _CACHED_WORDS:
+                self.clear()
+            self[word] = pieces
+        return pieces
+
+
+class Wordpiece:
+    """Cuts words into the rows of a vocabulary: always the longest piece that is known, from the left.
+
+    A word of Latin letters follows BERT's uncased tokenizer: pieces that continue it begin with ``##``, and a word with
+    an unknown rest is unknown (Devlin et al. 2018, https://arxiv.org/abs/1810.04805). In a run of other letters the
+    pieces are words wherever they stand, unknown letters between them are passed over, and a run of which less than
+    half is known is unknown. Marks are words of their own. Unknown words give nothing. The pieces of recent words are
+    kept in a bounded cache, since chat repeats its words.
     """
 
-    def __init__(self, rows: Mapping[str, int]) -> None:
-        """Index by ``rows``: piece (one that continues a word starts with ``##``) → row number."""
+    def __init__(self, rows: Mapping[str, int], others: Callable[[], Mapping[str, int]] = dict) -> None:
+        """Index by ``rows``: piece → row number; ``others`` gives those of other letters when the first turns up."""
         self._rows = rows
-        self._cache: dict[str, tuple[int, ...]] = {}
+        self._load_others = others
+        self._pieces_of = _Remembered(self._split).__getitem__
 
     def encode(self, text: str) -> tuple[list[int], int]:
         """Return the row numbers of ``text`` in order, and how many of its words (not its marks) are unknown."""
-        cache = self._cache
-        found: list[int] = []
+        words = _WORD.findall(fold(text))
+        found = list(map(self._pieces_of, words))
         unknown = 0
-        for word in _WORD.findall(fold(text)):
-            pieces = cache.get(word)
-            if pieces is None:
-                pieces = self._remember(word)
-            if pieces:
-                found.extend(pieces)
-            elif word.isalnum():
-                unknown += 1
-        return found, unknown
-
-    def _remember(self, word: str) -> tuple[int, ...]:
-        if len(self._cache) >= _CACHED_WORDS:
-            self._cache.clear()
-        pieces = self._cache[word] = self._split(word)
-        return pieces
+        if () in found:
+            unknown = sum(word.isalnum() for word, pieces in zip(words, found, strict=True) if not pieces)
+        return list(chain.from_iterable(found)), unknown
 
     def _split(self, word: str) -> tuple[int, ...]:
-        """Greedy longest match first; a word with an unknown rest is unknown as a whole."""
+        if word[0] >= _FIRST_OF_OTHERS:
+            return self._split_run(word)
         if len(word) > MAX_WORD_CHARACTERS:
             return ()
         pieces: list[int] = []
@@ -104,6 +125,29 @@ class Wordpiece:
             else:
                 return ()
         return tuple(pieces)
+
+    @cached_property
+    def _others(self) -> tuple[Mapping[str, int], Mapping[str, int]]:
+        """Pieces of other letters → row number; a first letter → length of the longest piece that begins with it."""
+        rows = self._load_others()
+        longest: dict[str, int] = {}
+        for piece in rows:
+            longest[piece[0]] = max(len(piece), longest.get(piece[0], 0))
+        return rows, longest
+
+    def _split_run(self, run: str) -> tuple[int, ...]:
+        rows, longest = self._others
+        pieces: list[int] = []
+        start = known = 0
+        while start < len(run):
+            end = min(start + longest.get(run[start], 0), len(run))
+            while end > start and run[start:end] not in rows:
+                end -= 1
+            if end > start:
+                pieces.append(rows[run[start:end]])
+                known += end - start
+            start = max(end, start + 1)
+        return tuple(pieces) if 2 * known >= len(run) else ()
 
 
 class _Table(NamedTuple):
@@ -142,35 +186,57 @@ class StaticEmbedder:
         import numpy as np
 
         vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
-        for vector, text in zip(vectors, texts, strict=True):
-            total = self._sum(text)
-            length = float(np.sqrt((total * total).sum()))
-            if length > 0.0:
-                vector[:] = total / length
+        for start in range(0, len(texts), _BLOCK_TEXTS):
+            sums = np.zeros((len(texts[start : start + _BLOCK_TEXTS]), self.dimensions))
+            for total, text in zip(sums, texts[start : start + _BLOCK_TEXTS], strict=True):
+                self._add(text, total)
+            lengths = np.sqrt((sums * sums).sum(axis=1, keepdims=True))
+            vectors[start : start + _BLOCK_TEXTS] = sums / np.where(lengths > 0.0, lengths, 1.0)
         return vectors
 
-    def _sum(self, text: str) -> npt.NDArray[np.float64]:
-        """Weighted sum [dimensions] of the rows of ``text``, exact: integers times powers of two below 2^53."""
+    def piece_vectors(self, text: str) -> npt.NDArray[np.float32]:
+        """Return float32 [pieces, dimensions]: the weighted vectors of the text's pieces, in order.
+
+        Their sum points where the text's vector does; a piece that says little has a short vector.
+        """
         import numpy as np
 
         table = self._table
-        total = np.zeros(self.dimensions)
+        found = [row for part in slices(text) for row in table.pieces.encode(part)[0]]
+        ids = np.array(found, dtype=np.intp)
+        return np.multiply(table.rows.take(ids, 0), table.factors[ids, None], dtype=np.float32)
+
+    def _add(self, text: str, total: npt.NDArray[np.float64]) -> None:
+        """Add the weighted rows of ``text`` to ``total`` [dimensions], exactly: integers times powers of two < 2^53."""
+        import numpy as np
+
+        table = self._table
         balance = 0
         for part in slices(text):
             found, unknown = table.pieces.encode(part)
             balance += len(found) - unknown
             for start in range(0, len(found), _BLOCK_ROWS):
-                block = found[start : start + _BLOCK_ROWS]
-                total += table.factors[block] @ table.rows[block].astype(np.float64)
-        return total if balance > 0 else np.zeros(self.dimensions)
+                ids = np.array(found[start : start + _BLOCK_ROWS])
+                total += table.factors[ids] @ table.rows.take(ids, 0).astype(np.float64)
+        if balance <= 0:
+            total[:] = 0.0
 
     @cached_property
     def _table(self) -> _Table:
         import numpy as np
 
-        pieces = (self._folder / "vocabulary.txt").read_text("utf-8").split("\n")
-        rows = np.load(self._folder / "rows.npy", mmap_mode="r")
+        pieces = self._pieces("vocabulary.txt")
+        # Mapped, yet a plain array: indexing a `memmap` makes an object of that class each time.
+        rows = np.asarray(np.load(self._folder / "rows.npy", mmap_mode="r"))
         factors = np.load(self._folder / "factors.npy").astype(np.float64)
-        if not len(pieces) == len(rows) == len(factors) or rows.shape[1] != self.dimensions:
+        if len(rows) != len(factors) or len(pieces) > len(rows) or rows.shape[1] != self.dimensions:
             raise ValueError(f"the files of {self.name} do not belong together")
-        return _Table(Wordpiece(dict(zip(pieces, range(len(pieces)), strict=True))), rows, factors)
+        known = dict(zip(pieces, range(len(pieces)), strict=True))
+        return _Table(Wordpiece(known, lambda: self._other_pieces(len(pieces), len(rows))), rows, factors)
+
+    def _pieces(self, name: str) -> list[str]:
+        return (self._folder / name).read_text("utf-8").split("\n")
+
+    def _other_pieces(self, first: int, end: int) -> dict[str, int]:
+        """Pieces of other scripts; their rows follow those of the vocabulary."""
+        return dict(zip(self._pieces("others.txt"), range(first, end), strict=True))

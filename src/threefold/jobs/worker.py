@@ -11,7 +11,7 @@ from datetime import datetime
 
 from threefold.errors import ThreefoldError
 from threefold.jobs.collect import collect_blobs
-from threefold.jobs.embed import embed_some
+from threefold.jobs.embed import Pace
 from threefold.ports import Blobs, Embedder, Upkeep
 from threefold.search.embedding import embed
 
@@ -83,6 +83,7 @@ class Worker:
             collect_blobs(self._upkeep, self._blobs, self._clock(), stopping=self._stopping.is_set)
 
     def _embed(self) -> None:
+        pace = Pace()
         while self._embedder is not None and not self._stopping.is_set():
-            if embed_some(self._upkeep, self._embedder, self._clock) is None:
+            if pace.embed_some(self._upkeep, self._embedder, self._clock) is None:
                 return

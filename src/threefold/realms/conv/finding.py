@@ -112,14 +112,15 @@ def _query(
 
 
 def _vector(ports: Ports, text: str) -> tuple[np.ndarray | None, str | None]:
-    """The question's vector; or why there is none. A model that is still loading is never waited for."""
+    """The question's vector; or why there is none. A model that loads in the background is never waited for."""
     embedder = ports.embedder
     if embedder is None:
         return None, "semantic search is off: the store was opened without an embedder"
-    if not embedder.ready:
-        ports.warm()
-        return None, f"semantic search is off for the moment: the model {embedder.name!r} is being loaded"
     try:
+        if not embedder.ready:
+            ports.warm()
+            if not embedder.ready:
+                return None, f"semantic search is off for the moment: the model {embedder.name!r} is being loaded"
         vector = embed(embedder, [text])[0]
     except ThreefoldError as error:
         return None, f"semantic search is off: the embedder failed: {error}"

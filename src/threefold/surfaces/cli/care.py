@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 from threefold.backends.opening import migrate_store
+from threefold.embedders.opening import BUNDLED
 from threefold.errors import Conflict
 from threefold.surfaces.cli.checks import examine
 from threefold.surfaces.cli.context import Context
@@ -86,6 +87,11 @@ def reembed(context: Context, options: argparse.Namespace) -> int:
     with context.open() as db:
         before = db.state()
         changed = before.embedder is not None and db.embedder is not None and before.embedder != db.embedder.name
+        if changed and not context.embedder_named and not str(before.embedder).startswith(BUNDLED):
+            raise Conflict(
+                f"the vectors were made by {before.embedder!r}: name it with --embedder to embed what waits, or say "
+                "--embedder bundled to drop them; nothing was changed"
+            )
         if options.all or changed:
             db.reembed()
         embed_with_bar(db)

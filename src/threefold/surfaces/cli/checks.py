@@ -6,6 +6,7 @@ import importlib.metadata
 import os
 import platform
 import shutil
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from pathlib import Path
 import threefold
 from threefold.backends.opening import migrate_store
 from threefold.errors import ThreefoldError
+from threefold.search.embedding import embed
 from threefold.surfaces.cli.context import Context
 
 _LIBRARIES = ("apsw", "numpy", "PyStemmer", "rapidfuzz", "tqdm")
@@ -30,7 +32,7 @@ class Finding:
 
 def examine(context: Context) -> list[Finding]:
     """Everything there is to say about the program and the store; never makes a store."""
-    return [*_program(), *_folder(context), *_store(context)]
+    return [*_program(), *_embedder(context), *_folder(context), *_store(context)]
 
 
 def _program() -> Iterator[Finding]:
@@ -43,15 +45,25 @@ def _program() -> Iterator[Finding]:
         except importlib.metadata.PackageNotFoundError:
             yield Finding("library", f"{name} is not installed: pip install {name}", problem=True)
     yield Finding("libraries", ", ".join(versions))
+
+
+def _embedder(context: Context) -> Iterator[Finding]:
+    """Its name, and whether it answers now; the time says whether a search can wait for it."""
     try:
-        model = threefold.open(":memory:", background=False)
-        vectors = model.embedder.embed(["a small test"]) if model.embedder else None
-        shape = "none" if vectors is None else f"{vectors.shape[1]} dimensions"
-        name = model.embedder.name if model.embedder else "none"
-        yield Finding("embedder", f"{name}, {shape}, bundled, works offline")
-        model.close()
+        with threefold.open(":memory:", background=False, **context.embedder) as db:
+            if db.embedder is None:
+                yield Finding("embedder", "none: search goes by words alone")
+                return
+            embed(db.embedder, ["load"])
+            began = time.perf_counter()
+            embed(db.embedder, ["a small test"])
+            took = 1000 * (time.perf_counter() - began)
+            place = getattr(db.embedder, "place", None)
+            where = "works offline" if place is None else f"at {place}"
+            says = f"{db.embedder.name}, {db.embedder.dimensions} dimensions, {where}, {took:.1f} ms a question"
+            yield Finding("embedder", says)
     except (ThreefoldError, OSError) as error:
-        yield Finding("embedder", f"does not work: {error}; install the package anew", problem=True)
+        yield Finding("embedder", f"does not work, search goes by words alone: {error}", problem=True)
 
 
 def _folder(context: Context) -> Iterator[Finding]:
@@ -80,6 +92,7 @@ def _store(context: Context) -> Iterator[Finding]:
         )
         with context.open() as db:
             yield from _contents(db)
+            yield from _languages(db)
     except ThreefoldError as error:
         yield Finding("store", str(error), problem=True)
 
@@ -90,7 +103,10 @@ def _contents(db: threefold.Threefold) -> Iterator[Finding]:
     named = db.embedder.name if db.embedder else None
     if state.embedder is not None and state.embedder != named:
         yield Finding(
-            "vectors", f"made by {state.embedder!r}, this program has {named!r}: run `threefold reembed`", problem=True
+            "vectors",
+            f"made by {state.embedder!r}, this program has {named!r}: name that one with --embedder, or run "
+            f"`threefold reembed --embedder` with the new one",
+            problem=True,
         )
     elif state.failed:
         says = f"{state.failed} rows failed, last: {state.last_failure}; run `threefold reembed`"
@@ -113,3 +129,20 @@ def _contents(db: threefold.Threefold) -> Iterator[Finding]:
         yield Finding("blobs", says, problem=True)
     else:
         yield Finding("blobs", "every file that a turn refers to is there and whole")
+
+
+def _languages(db: threefold.Threefold) -> Iterator[Finding]:
+    """Whether the embedder knows the scripts of what was recorded; a server's does not tell, and may cost."""
+    if db.embedder is None or hasattr(db.embedder, "place"):
+        return
+    known, looked = db.embedder_knows()
+    if not looked:
+        return
+    if 2 * known < looked:
+        says = (
+            f"{db.embedder.name!r} does not know the script of {looked - known} of {looked} texts looked at: search "
+            "goes by their words alone; --embedder multilingual or a server's model may know it"
+        )
+        yield Finding("languages", says, problem=True)
+    else:
+        yield Finding("languages", f"the embedder knows {known} of {looked} texts looked at")

@@ -6,7 +6,8 @@ import json
 import os
 import sys
 import unicodedata
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,19 @@ from threefold.errors import NotFound
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Options that every command has."""
+    """Options that every command has; `embedder` are settings of `Config`, a key among them."""
 
     store: str
     user: str
     tenant: str
     json: bool
     blobs: str | None = None
+    embedder: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def embedder_named(self) -> bool:
+        """Whether somebody chose the embedder; else it is the bundled one by default."""
+        return "embedder" in self.embedder
 
     def open(self, make: bool = False, background: bool = False) -> threefold.Threefold:
         """The store; one that is not there is made only where `make` says so.
@@ -35,7 +42,7 @@ class Context:
         """
         if not make and not self.store_exists():
             raise NotFound(f"no store at {self.store}; `threefold import PATH` makes one, --db STORE names another")
-        return threefold.open(self.store, background=background, blobs=self.blobs)
+        return threefold.open(self.store, background=background, blobs=self.blobs, **self.embedder)
 
     def store_exists(self) -> bool:
         """Whether there is a store already; of one that is named by a URL nothing is known before it is opened."""

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from threefold import __version__
 from threefold.app import default_blobs, default_store
 from threefold.errors import ThreefoldError
-from threefold.surfaces.cli import care, histories, reading, transfer, work
+from threefold.surfaces.cli import care, embedder, histories, reading, transfer, work
 from threefold.surfaces.cli import demo as demonstration
 from threefold.surfaces.cli.context import Context
 
@@ -64,6 +64,7 @@ def _common(target: argparse.ArgumentParser, fresh: bool) -> None:
         "--user", default=None if fresh else missing, help="whose record (default: $THREEFOLD_USER, then the login)"
     )
     group.add_argument("--tenant", default="default" if fresh else missing, help="whose tenant (default: default)")
+    embedder.add_options(group, fresh)
     group.add_argument(
         "--json", action="store_true", default=False if fresh else missing, help="one JSON document on standard output"
     )
@@ -73,15 +74,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
     _speak_utf8()
     options = parser().parse_args(argv)
-    context = Context(
-        store=default_store() if options.db is None else options.db,
-        user=_user() if options.user is None else options.user,
-        tenant=options.tenant,
-        json=options.json,
-        blobs=default_blobs() if options.blobs is None else options.blobs,
-    )
     try:
-        status: int = options.run(context, options)
+        status: int = options.run(_context(options), options)
         sys.stdout.flush()
     except ThreefoldError as error:
         print(f"threefold: {error}", file=sys.stderr)
@@ -97,6 +91,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("threefold: interrupted; what was acknowledged is kept", file=sys.stderr)
         return 130
     return status
+
+
+def _context(options: argparse.Namespace) -> Context:
+    return Context(
+        store=default_store() if options.db is None else options.db,
+        user=_user() if options.user is None else options.user,
+        tenant=options.tenant,
+        json=options.json,
+        blobs=default_blobs() if options.blobs is None else options.blobs,
+        embedder=embedder.chosen(options),
+    )
 
 
 def _user() -> str:
