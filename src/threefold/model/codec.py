@@ -40,9 +40,12 @@ def _without_empty(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 def block_to_json(block: Block) -> dict[str, Any]:
     """A block as JSON; absent parts are left out."""
-    return _without_empty(
-        {"type": block.type, "path": block.path, "at": iso(block.at), "text": block.text, "meta": dict(block.meta)}
-    )
+    value: dict[str, Any] = {"type": block.type, "path": block.path, "at": iso(block.at)}
+    if block.text is not None:
+        value["text"] = block.text
+    if block.meta:
+        value["meta"] = dict(block.meta)
+    return value
 
 
 def log_to_json(log: TurnLog) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -10,6 +9,7 @@ import apsw
 
 from threefold.backends.sqlite.connection import fetch, one
 from threefold.backends.sqlite.keys import marks, scope_text, term_key, term_text
+from threefold.model.codec import compact_json
 from threefold.model.record import Row
 from threefold.model.times import from_micros
 from threefold.text.terms import ANALYZER, index_terms
@@ -24,7 +24,7 @@ def index_rows(db: apsw.Connection, owner: int, conversation: int, rows: Sequenc
     terms = {term for _, row in rows for term in row.terms}
     db.execute(
         "INSERT OR IGNORE INTO vocabulary (owner, term) SELECT ?, value FROM json_each(?)",
-        (owner, json.dumps(sorted(terms))),
+        (owner, compact_json(list(terms))),
     )
     db.executemany("INSERT OR IGNORE INTO waiting (row, owner) VALUES (?, ?)", [(number, owner) for number, _ in rows])
 

@@ -29,10 +29,7 @@ def claim(db: apsw.Connection, limit: int, now: datetime, lease_seconds: float) 
     """Take the next rows that are due; until the lease ends no other worker sees them."""
     until = to_micros(now + timedelta(seconds=lease_seconds))
     numbers = [
-        n
-        for (n,) in fetch(
-            db, "SELECT row FROM waiting WHERE due <= ? ORDER BY due, row LIMIT ?", (to_micros(now), limit)
-        )
+        n for (n,) in fetch(db, "SELECT row FROM waiting WHERE due <= ? ORDER BY row LIMIT ?", (to_micros(now), limit))
     ]
     db.executemany("UPDATE waiting SET due = ? WHERE row = ?", [(until, number) for number in numbers])
     claimed = fetch(
