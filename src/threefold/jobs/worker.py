@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import threading
 import time
@@ -18,8 +17,6 @@ from threefold.search.embedding import embed
 SWEEP_SECONDS = 600.0
 COLLECT_SECONDS = 86400.0
 IDLE_SECONDS = 5.0
-
-log = logging.getLogger("threefold")
 
 
 class Worker:
@@ -65,7 +62,9 @@ class Worker:
                 self._embed()
             except ThreefoldError as error:
                 # Noted in the store by the job; the rows wait there, and `doctor` shows why.
-                log.warning("background work: %s", error)
+                import logging  # seldom needed, and slow to load
+
+                logging.getLogger("threefold").warning("background work: %s", error)
                 self._stopping.wait(IDLE_SECONDS)
 
     def _load(self) -> None:

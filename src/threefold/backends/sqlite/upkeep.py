@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
-from uuid import uuid4
 
 import apsw
 
@@ -133,7 +133,7 @@ def reset_vectors(db: apsw.Connection) -> int:
 
 def identity(db: apsw.Connection) -> str:
     """The store's name, given now if it has none."""
-    db.execute("INSERT OR IGNORE INTO meta (key, value) VALUES ('store', ?)", (uuid4().hex,))
+    db.execute("INSERT OR IGNORE INTO meta (key, value) VALUES ('store', ?)", (os.urandom(16).hex(),))
     return str(scalar(db, "SELECT value FROM meta WHERE key = 'store'"))
 
 
