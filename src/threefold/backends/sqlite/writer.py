@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any, Generic, TypeVar, cast
 
@@ -56,7 +55,7 @@ class Writer:
         self._path, self._pid = path, os.getpid()
         self._using = threading.Lock()  # of the connection
         self._queueing = threading.Lock()  # of the two below
-        self._waiting: deque[_Ticket[Any]] = deque()
+        self._waiting: dict[_Ticket[Any], None] = {}  # in order of arrival; who is being done is still in it
         self._leader: _Ticket[Any] | None = None
         with driver_errors(path):
             self._db: apsw.Connection | None = connect(path, durable)
@@ -94,7 +93,7 @@ class Writer:
     def _leads(self, ticket: _Ticket[T]) -> bool:
         """Queue the ticket; whether it is to lead, since nobody does."""
         with self._queueing:
-            self._waiting.append(ticket)
+            self._waiting[ticket] = None
             if self._leader is None:
                 self._leader = ticket
             return self._leader is ticket
@@ -102,35 +101,30 @@ class Writer:
     def _leave(self, ticket: _Ticket[T]) -> None:
         """Let the next one lead. What an interrupted caller does not wait for shall not be done later."""
         with self._queueing:
-            if not ticket.done:
-                with suppress(ValueError):
-                    self._waiting.remove(ticket)
+            self._waiting.pop(ticket, None)
             if self._leader is ticket:
-                self._leader = self._waiting[0] if self._waiting else None
+                self._leader = next(iter(self._waiting), None)
                 if self._leader is not None:
                     self._leader.turn.release()
 
     def _lead(self, own: _Ticket[T]) -> None:
         with self._queueing:
-            group = [self._waiting.popleft() for _ in range(min(len(self._waiting), MAX_GROUP))]
-        # After a defect or an interrupt in the leader nothing was committed: the others are simply tried again.
-        again = [ticket for ticket in group if ticket is not own]
+            group = list(islice(self._waiting, MAX_GROUP))
         try:
             with driver_errors(self._path):
                 self._transaction(group)
-            again = []
+            done = group
         except _Undone as undone:
             # One job made SQLite undo them all: it failed, the others are tried again without it.
-            again = [ticket for ticket in group if ticket is not undone.ticket]
+            done = [undone.ticket]
         except ThreefoldError as error:
-            again = []
             for ticket in group:
                 ticket.error = error
-        finally:
-            with self._queueing:
-                self._waiting.extendleft(reversed(again))
-        for ticket in group:
-            if ticket not in again:
+            done = group
+        # After a defect or an interrupt nothing was committed: all are still in the queue, and the next one leads.
+        with self._queueing:
+            for ticket in done:
+                self._waiting.pop(ticket, None)
                 ticket.done = True
                 if ticket is not own:
                     ticket.turn.release()
