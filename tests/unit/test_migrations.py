@@ -118,6 +118,16 @@ def test_the_data_of_an_older_store_is_found_afterwards(tmp_path: Path, monkeypa
     assert dump(tmp_path / "old") == dump(tmp_path / "fresh")
 
 
+def test_opening_a_store_does_not_wait_for_who_writes(tmp_path: Path) -> None:
+    with open_store(tmp_path) as db, db.user("alice").turn("trip") as turn:
+        turn.prompt("river boat")
+    other = apsw.Connection(str(tmp_path / "record.db"))
+    other.execute("BEGIN IMMEDIATE")
+    with open_store(tmp_path) as db:
+        assert len(db.user("alice").conv.search("boat")) == 1
+    other.close()
+
+
 def test_an_older_program_refuses_a_newer_store(tmp_path: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         with_one_more(patch, "CREATE TABLE more (id INTEGER PRIMARY KEY);")
