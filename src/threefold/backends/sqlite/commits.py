@@ -19,6 +19,9 @@ from threefold.model.times import from_micros, to_micros
 from threefold.model.titles import title_of
 from threefold.ports import Blobs
 
+# The number of a turn that is there, and what is known of it.
+Stored = tuple[int, Recorded]
+
 INSERT_FEEDBACK = "INSERT INTO feedback (owner, turn, origin, reaction, text, at) VALUES (?, ?, ?, ?, ?, ?)"
 
 
@@ -70,9 +73,6 @@ def insert(db: apsw.Connection, owner: int, conversation: int, record: TurnRecor
     buried = (owner, tombstone(record.conversation, record.turn))
     db.execute("DELETE FROM tombstones WHERE owner = ? AND hash = ?", buried)
     return turn
-
-
-Stored = tuple[int, Recorded]
 
 
 def _find(db: apsw.Connection, scope: Scope, name: str, turn: str) -> tuple[int | None, int | None, Stored | None]:
