@@ -10,13 +10,15 @@ from datetime import datetime
 
 from threefold.errors import ThreefoldError
 from threefold.jobs.collect import collect_blobs
-from threefold.jobs.embed import embed_some
+from threefold.jobs.embed import BATCH, embed_some
 from threefold.ports import Blobs, Embedder, Upkeep
 from threefold.search.embedding import embed
 
 SWEEP_SECONDS = 600.0
 COLLECT_SECONDS = 86400.0
 IDLE_SECONDS = 5.0
+# What is recorded in quick succession is embedded together: each batch costs two commits, which the writers wait for.
+GATHER_SECONDS = 0.1
 
 
 class Worker:
@@ -55,10 +57,11 @@ class Worker:
     def _run(self) -> None:
         while not self._stopping.is_set():
             self._work.wait(IDLE_SECONDS)
-            self._work.clear()
             try:
                 self._load()
                 self._sweep()
+                self._stopping.wait(GATHER_SECONDS)
+                self._work.clear()
                 self._embed()
             except ThreefoldError as error:
                 # Noted in the store by the job; the rows wait there, and `doctor` shows why.
@@ -83,5 +86,6 @@ class Worker:
 
     def _embed(self) -> None:
         while self._embedder is not None and not self._stopping.is_set():
-            if embed_some(self._upkeep, self._embedder, self._clock) is None:
+            done = embed_some(self._upkeep, self._embedder, self._clock)
+            if done is None or done.embedded + done.failed < BATCH:
                 return
