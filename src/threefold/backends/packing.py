@@ -35,7 +35,7 @@ _DICTIONARY = (
 
 def pack(value: Any) -> bytes:
     """Deflated JSON."""
-    # Above level 6 its memory is mapped anew for every log, which costs ten times as much as the deflating.
+    # With a higher memLevel (the default is 8) memory is mapped anew for every log, which costs more than deflating.
     deflate = zlib.compressobj(level=6, wbits=-15, memLevel=6, zdict=_DICTIONARY)
     return _FORMAT + deflate.compress(compact_json(value).encode()) + deflate.flush()
 
