@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from _figures import Figure, clocked, compared
@@ -82,10 +83,11 @@ def _figures(options: argparse.Namespace, source: Texts, folder: Path) -> Iterat
 def starting(folder: Path, options: argparse.Namespace) -> Iterator[Figure]:
     """Cold starts: importing the package, and the first search from the command line of a process."""
     timed = "import time; a = time.perf_counter(); import threefold; print(time.perf_counter() - a)"
+    python = partial(_python, folder / "byte code")
     interpreter, imported = [], []
     for _ in range(_STARTS + 1):
-        interpreter.append(clocked(lambda: _python("-c", "pass")))
-        imported.append(1000 * float(_python("-c", timed)))
+        interpreter.append(clocked(lambda: python("-c", "pass")))
+        imported.append(1000 * float(python("-c", timed)))
     # The first run writes byte code.
     yield compared("import threefold", imported[1:], interpreter[1:], "p50 ≤ 300 ms (floor: the interpreter)")
     store = folder / "cold"
@@ -95,14 +97,20 @@ def starting(folder: Path, options: argparse.Namespace) -> Iterator[Figure]:
     search = ["-m", "threefold", "--db", str(store), "--user", "user", "--json", "search", "what did I say"]
     took, floor = [], []
     for _ in range(_STARTS + 1):
-        floor.append(clocked(lambda: _python("-c", _IMPORTS)))
-        took.append(clocked(lambda: _python(*search)))
+        floor.append(clocked(lambda: python("-c", _IMPORTS)))
+        took.append(clocked(lambda: python(*search)))
     yield compared("first search from the command line", took[1:], floor[1:], "p50 ≤ 1.5 × interpreter and imports")
 
 
-def _python(*arguments: str) -> str:
-    """What a new interpreter prints. It sees the package as this process does, installed or on the path."""
+def _python(code: Path, *arguments: str) -> str:
+    """What a new interpreter prints. It sees the package as this process does, installed or on the path.
+
+    Byte code is kept in the folder `code`, as after an installation: whatever the environment says, only the first
+    one compiles.
+    """
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    environment["PYTHONDONTWRITEBYTECODE"] = ""
+    environment["PYTHONPYCACHEPREFIX"] = str(code)
     done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, env=environment, check=False)
     if done.returncode:
         raise SystemExit(f"latency: {' '.join(arguments)}: {done.stderr.strip()[-500:]}")

@@ -93,12 +93,16 @@ class Store(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PendingRow:
-    """A row that waits for its vector: whose it is, its text, how often embedding it failed."""
+    """A row that waits for its vector: whose it is, its text, how often embedding it failed.
+
+    `number` is what the store that gave it may know it by; it means nothing to others.
+    """
 
     scope: Scope
     key: RowKey
     text: str
     attempts: int = 0
+    number: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ DIGESTS = {
     "threefold.backends.sqlite": {
         "0001_record": "4113e3dae2d2d94c89736e867a862edd4b9d8a11ac1a555366d8f4ad8786898a",
         "0002_words": "6e0cde0f277de4eadfb56a88d5388c1d3895cc660e418ef6fab4009cae4e7353",
+        "0003_lighter": "3017c14f941fcd237c136358e827562355c27622c1bd180a68d93c56e0bbb0e6",
     },
     "threefold.backends.postgres": {
         "0001_record": "82df2980f691011d01ce1d8843d650be23754f1e333bccb3ca77bae42d1dcf91",
@@ -49,7 +50,11 @@ def dump(folder: Path) -> list[tuple[object, ...]]:
 def age(folder: Path) -> None:
     """Make the file what the first program left: no table of migrations, only the number in its header."""
     db = apsw.Connection(str(folder / "record.db"))
-    db.execute("DROP TABLE migrations; ALTER TABLE owners DROP COLUMN words; PRAGMA user_version = 1")
+    db.execute(
+        """DROP TABLE migrations; PRAGMA user_version = 1; ALTER TABLE owners DROP COLUMN words;
+           CREATE INDEX waiting_of_owner ON waiting (owner); CREATE INDEX waiting_due ON waiting (due, row);
+           UPDATE rows SET event_type = 'event.user.prompt', path = 'user.prompt' WHERE role = 'user'"""
+    )
     db.close()
 
 
@@ -113,6 +118,16 @@ def test_the_data_of_an_older_store_is_found_afterwards(tmp_path: Path, monkeypa
     assert dump(tmp_path / "old") == dump(tmp_path / "fresh")
 
 
+def test_opening_a_store_does_not_wait_for_who_writes(tmp_path: Path) -> None:
+    with open_store(tmp_path) as db, db.user("alice").turn("trip") as turn:
+        turn.prompt("river boat")
+    other = apsw.Connection(str(tmp_path / "record.db"))
+    other.execute("BEGIN IMMEDIATE")
+    with open_store(tmp_path) as db:
+        assert len(db.user("alice").conv.search("boat")) == 1
+    other.close()
+
+
 def test_an_older_program_refuses_a_newer_store(tmp_path: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         with_one_more(patch, "CREATE TABLE more (id INTEGER PRIMARY KEY);")
@@ -164,7 +179,10 @@ def test_migrating_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     with_one_more(monkeypatch, "CREATE TABLE more (id INTEGER PRIMARY KEY);")
     for _ in range(2):
         waiting = migrate_store(str(tmp_path), dry_run=True)
-        assert (waiting.number, [str(m) for m in waiting.migrations]) == (1, ["0002_words", "0003_test"])
+        assert (waiting.number, [str(m) for m in waiting.migrations]) == (
+            1,
+            ["0002_words", "0003_lighter", "0004_test"],
+        )
     done = migrate_store(str(tmp_path))
-    assert (done.number, [str(m) for m in done.migrations]) == (3, ["0002_words", "0003_test"])
+    assert (done.number, [str(m) for m in done.migrations]) == (4, ["0002_words", "0003_lighter", "0004_test"])
     assert migrate_store(str(tmp_path)) == migrate_store(str(tmp_path), dry_run=True)

@@ -10,7 +10,8 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
+from importlib.util import find_spec
+from pathlib import Path
 
 from threefold.errors import Conflict, IntegrityError
 
@@ -45,7 +46,9 @@ def load(package: str) -> tuple[Migration, ...]:
     Raises:
         IntegrityError: their numbers are not 1, 2, 3, … without gaps.
     """
-    files = {entry.name: entry for entry in (resources.files(package) / "migrations").iterdir()}
+    spec = find_spec(package)
+    folders = spec.submodule_search_locations if spec is not None else None
+    files = {file.name: file for folder in folders or () for file in (Path(folder) / "migrations").iterdir()}
     found = []
     for name in sorted(files):
         parts = _FILE.fullmatch(name)

@@ -54,6 +54,7 @@ class _Draft:
     usage: dict[str, dict[str, int]] = field(default_factory=dict)
     model: str | None = None
     author: str | None = None
+    title: str | None = None
 
 
 class Conversation:
@@ -62,6 +63,7 @@ class Conversation:
     def __init__(self, name: str, origin: Mapping[str, Any], title: str | None = None, ordinal: int = 0) -> None:
         self.id = identifier(name) or digest(name)
         self.title = title
+        self._opened = False
         self.ordinal = ordinal
         self._origin = dict(origin)
         self._draft: _Draft | None = None
@@ -98,8 +100,10 @@ class Conversation:
         draft = self._now(at, source)
         kind: SubmissionKind = "followup" if draft.submissions else "prompt"
         draft.submissions.append(Submission(kind, words, at, author=author))
-        if self.title is None:
-            self.title = title_from(words)
+        if self.title is None and not self._opened:
+            # Of this turn alone: with its words goes the title that was made of them.
+            draft.title = title_from(words)
+            self._opened = draft.title is not None
         return ended
 
     def say(self, words: str, at: datetime, source: object = None) -> None:
@@ -244,7 +248,7 @@ class Conversation:
             started=started,
             ended=draft.ended,
             status=draft.status,
-            title=self.title,
+            title=self.title or draft.title,
             submissions=tuple(draft.submissions),
             context=tuple(draft.context),
             attachments=tuple(draft.attachments),

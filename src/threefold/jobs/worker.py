@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import threading
 import time
@@ -18,8 +17,8 @@ from threefold.search.embedding import embed
 SWEEP_SECONDS = 600.0
 COLLECT_SECONDS = 86400.0
 IDLE_SECONDS = 5.0
-
-log = logging.getLogger("threefold")
+# What is recorded in quick succession is embedded together: each batch costs two commits, which the writers wait for.
+GATHER_SECONDS = 0.1
 
 
 class Worker:
@@ -58,14 +57,17 @@ class Worker:
     def _run(self) -> None:
         while not self._stopping.is_set():
             self._work.wait(IDLE_SECONDS)
-            self._work.clear()
             try:
                 self._load()
                 self._sweep()
+                self._stopping.wait(GATHER_SECONDS)
+                self._work.clear()
                 self._embed()
             except ThreefoldError as error:
                 # Noted in the store by the job; the rows wait there, and `doctor` shows why.
-                log.warning("background work: %s", error)
+                import logging  # seldom needed, and slow to load
+
+                logging.getLogger("threefold").warning("background work: %s", error)
                 self._stopping.wait(IDLE_SECONDS)
 
     def _load(self) -> None:
@@ -85,5 +87,7 @@ class Worker:
     def _embed(self) -> None:
         pace = Pace()
         while self._embedder is not None and not self._stopping.is_set():
-            if pace.embed_some(self._upkeep, self._embedder, self._clock) is None:
+            asked = pace.limit
+            done = pace.embed_some(self._upkeep, self._embedder, self._clock)
+            if done is None or done.embedded + done.failed < asked:
                 return

@@ -12,6 +12,10 @@ from threefold.model.clean import storable
 from threefold.model.record import LOG_VERSION, Block, Feedback, FileEntry, Row, TurnLog
 from threefold.model.times import iso, parse_moment
 
+# Made once: `json.dumps` with options of its own makes an encoder at every call.
+compact_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_canonical_json = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
+
 
 def plain_json(value: Any, name: str) -> Any:
     """`value` as plain JSON (text made storable).
@@ -27,8 +31,7 @@ def plain_json(value: Any, name: str) -> Any:
 
 def digest_of(value: Any) -> str:
     """SHA-256 in hex of plain JSON, independent of key order."""
-    text = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(_canonical_json(value).encode()).hexdigest()
 
 
 def _without_empty(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -37,9 +40,12 @@ def _without_empty(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 def block_to_json(block: Block) -> dict[str, Any]:
     """A block as JSON; absent parts are left out."""
-    return _without_empty(
-        {"type": block.type, "path": block.path, "at": iso(block.at), "text": block.text, "meta": dict(block.meta)}
-    )
+    value: dict[str, Any] = {"type": block.type, "path": block.path, "at": iso(block.at)}
+    if block.text is not None:
+        value["text"] = block.text
+    if block.meta:
+        value["meta"] = dict(block.meta)
+    return value
 
 
 def log_to_json(log: TurnLog) -> dict[str, Any]:

@@ -52,4 +52,5 @@ def parse_moment(value: datetime | date | str | int | float, name: str) -> datet
 
 def iso(moment: datetime) -> str:
     """ISO 8601 in UTC with a `Z`, microseconds only where there are some."""
-    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    moment = moment if moment.tzinfo is UTC else moment.astimezone(UTC)
+    return moment.isoformat().replace("+00:00", "Z")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import tempfile
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -157,6 +156,8 @@ def _write(file: Path, data: bytes, tries: int = 100) -> None:
     """Write a whole file under its name. What deletes at the same time may take its folder away, or its beginnings."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
+        import tempfile  # only where bytes are written: it is slow to load
+
         handle, unfinished = tempfile.mkstemp(prefix=f"{file.name}.", suffix=".part", dir=file.parent)
         try:
             with os.fdopen(handle, "wb") as out:

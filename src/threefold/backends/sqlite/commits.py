@@ -6,8 +6,9 @@ import apsw
 
 from threefold.backends.packing import pack, pack_log
 from threefold.backends.sqlite.connection import fetch, one, scalar
-from threefold.backends.sqlite.indexing import index_row
+from threefold.backends.sqlite.indexing import index_rows
 from threefold.backends.sqlite.keys import find_owner, make_owner
+from threefold.backends.sqlite.records import usual_name
 from threefold.backends.sqlite.removal import remove_turns, settle_conversation
 from threefold.errors import BytesGone, Forbidden, NotFound
 from threefold.model.commit import Commit, Outcome, PutFeedback, Recorded, RecordTurn, supersede
@@ -17,6 +18,9 @@ from threefold.model.scope import Scope
 from threefold.model.times import from_micros, to_micros
 from threefold.model.titles import title_of
 from threefold.ports import Blobs
+
+# The number of a turn that is there, and what is known of it.
+Stored = tuple[int, Recorded]
 
 INSERT_FEEDBACK = "INSERT INTO feedback (owner, turn, origin, reaction, text, at) VALUES (?, ?, ?, ?, ?, ?)"
 
@@ -33,59 +37,66 @@ def apply(db: apsw.Connection, commit: Commit, blobs: Blobs) -> tuple[Outcome, .
 
 
 def _record(db: apsw.Connection, scope: Scope, record: TurnRecord, blobs: Blobs) -> Outcome:
-    owner = make_owner(db, scope)
-    conversation = _find_conversation(db, scope, owner, record.conversation)
-    stored = None if conversation is None else recorded(db, owner, conversation, record.turn)
+    owner, conversation, stored = _find(db, scope, record.conversation, record.turn)
     outcome = supersede(None if stored is None else stored[1], record)
     if outcome == "unchanged":
         return outcome
+    if owner is None:
+        owner = make_owner(db, scope)
     reactions = []
     if stored is not None:
         reactions = fetch(db, "SELECT origin, reaction, text, at FROM feedback WHERE turn = ? ORDER BY id", stored[:1])
         remove_turns(db, owner, [stored[0]])
-    _secure_blobs(db, scope, record, blobs)
+    if record.files:
+        _secure_blobs(db, scope, record, blobs)
     if conversation is None:
         conversation = make_conversation(db, owner, record, record.app)
-    turn = insert(db, owner, conversation, record, _next_position(db, owner, conversation, len(record.rows)))
+    turn = insert(db, owner, conversation, record)
     if stored is not None:
         settle_conversation(db, owner, conversation)
-    db.executemany(INSERT_FEEDBACK, [(owner, turn, *reaction) for reaction in reactions])
+        db.executemany(INSERT_FEEDBACK, [(owner, turn, *reaction) for reaction in reactions])
     return outcome
 
 
-def insert(db: apsw.Connection, owner: int, conversation: int, record: TurnRecord, position: int) -> int:
-    """Put a turn into every table, its first row at `position`; returns its number."""
+def insert(db: apsw.Connection, owner: int, conversation: int, record: TurnRecord, position: int | None = None) -> int:
+    """Put a turn into every table, its first row at `position`, by default the next one; returns its number."""
     turn = _insert_turn(db, owner, conversation, record)
-    _insert_rows(db, owner, conversation, turn, record, position)
-    _touch_conversation(db, owner, conversation, record)
+    last = _touch_conversation(db, owner, conversation, record, len(record.rows) if position is None else 0)
+    if record.files:
+        db.executemany(
+            "INSERT INTO files (turn, path, owner, digest, size, mime) VALUES (?, ?, ?, ?, ?, ?)",
+            [(turn, f.path, owner, f.digest, f.size, f.mime) for f in record.files],
+        )
+    if record.rows:
+        first = last - len(record.rows) + 1 if position is None else position
+        _insert_rows(db, owner, conversation, turn, record, first)
     buried = (owner, tombstone(record.conversation, record.turn))
     db.execute("DELETE FROM tombstones WHERE owner = ? AND hash = ?", buried)
     return turn
 
 
-def _next_position(db: apsw.Connection, owner: int, conversation: int, rows: int) -> int:
-    last = scalar(
-        db,
-        "UPDATE conversations SET positions = positions + ? WHERE owner = ? AND id = ? RETURNING positions",
-        (rows, owner, conversation),
-    )
-    return int(last) - rows + 1
+def _find(db: apsw.Connection, scope: Scope, name: str, turn: str) -> tuple[int | None, int | None, Stored | None]:
+    """(owner, conversation, turn) as far as they are there; the turn with what is known of it.
 
-
-def _find_conversation(db: apsw.Connection, scope: Scope, owner: int, name: str) -> int | None:
+    Three statements: SQLite takes several times as long for one that joins the tables.
+    """
+    owner = find_owner(db, scope)
+    if owner is None:
+        return None, None, None
     found = one(db, "SELECT id, app FROM conversations WHERE owner = ? AND name = ?", (owner, name))
     if found is None:
-        return None
-    if found[1] != scope.app and scope.app is not None:
+        return owner, None, None
+    conversation, app = found
+    if app != scope.app and scope.app is not None:
         raise Forbidden(f"conversation {name!r} belongs to another app; use another conversation id")
-    return int(found[0])
+    return owner, conversation, recorded(db, owner, conversation, turn)
 
 
-def recorded(db: apsw.Connection, owner: int, conversation: int, turn: str) -> tuple[int, Recorded] | None:
+def recorded(db: apsw.Connection, owner: int, conversation: int, turn: str) -> Stored | None:
     """Number of a turn that is there, and what is known of it."""
     found = one(
         db,
-        "SELECT id, state, digest, head, ended FROM turns WHERE owner = ? AND conversation = ? AND name = ?",
+        "SELECT id, state, digest, head, ended FROM turns WHERE +owner = ? AND conversation = ? AND name = ?",
         (owner, conversation, turn),
     )
     if found is None:
@@ -147,36 +158,37 @@ def _insert_turn(db: apsw.Connection, owner: int, conversation: int, record: Tur
 def _insert_rows(
     db: apsw.Connection, owner: int, conversation: int, turn: int, record: TurnRecord, position: int
 ) -> None:
-    db.executemany(
-        "INSERT INTO files (turn, path, owner, digest, size, mime) VALUES (?, ?, ?, ?, ?, ?)",
-        [(turn, f.path, owner, f.digest, f.size, f.mime) for f in record.files],
-    )
-    if not record.rows:
-        return
-    words = sum(len(row.terms) for row in record.rows)
-    db.execute("UPDATE owners SET rows = rows + ?, words = words + ? WHERE id = ?", (len(record.rows), words, owner))
     expires = None if record.expires is None else to_micros(record.expires)
     default_batch = f"{record.turn}.batch"
-    for row in record.rows:
-        batch = None if row.batch == default_batch else row.batch or ""
-        db.execute(
-            """INSERT INTO rows (owner, conversation, turn, seq, position, role, event_type, path, batch, author, at,
-                                 expires, word_count, text)
-               VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+    db.executemany(
+        """INSERT INTO rows (owner, conversation, turn, seq, position, role, event_type, path, batch, author, at,
+                             expires, word_count, text)
+           VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+        [
             (
-                owner, conversation, turn, row.seq, position + row.seq, row.role, row.event_type, row.path, batch,
+                owner, conversation, turn, row.seq, position + row.seq, row.role, *usual_name(row),
+                None if row.batch == default_batch else row.batch or "",
                 row.author, to_micros(row.at), expires, len(row.terms), row.text,
-            ),
-        )  # fmt: skip
-        index_row(db, owner, db.last_insert_rowid(), conversation, row)
+            )
+            for row in record.rows
+        ],
+    )  # fmt: skip
+    words = sum(len(row.terms) for row in record.rows)
+    db.execute("UPDATE owners SET rows = rows + ?, words = words + ? WHERE id = ?", (len(record.rows), words, owner))
+    # Under the write lock numbers are given one after the other.
+    first = db.last_insert_rowid() - len(record.rows) + 1
+    index_rows(db, owner, conversation, list(enumerate(record.rows, first)))
 
 
-def _touch_conversation(db: apsw.Connection, owner: int, conversation: int, record: TurnRecord) -> None:
-    db.execute(
-        """UPDATE conversations SET turns = turns + 1, title = coalesce(?, title),
+def _touch_conversation(db: apsw.Connection, owner: int, conversation: int, record: TurnRecord, positions: int) -> int:
+    """Count the turn in, and take so many positions for its rows; returns the last one."""
+    last = scalar(
+        db,
+        """UPDATE conversations SET turns = turns + 1, positions = positions + ?, title = coalesce(?, title),
                   started = min(started, ?), last_activity = max(last_activity, ?)
-           WHERE owner = ? AND id = ?""",
+           WHERE owner = ? AND id = ? RETURNING positions""",
         (
+            positions,
             title_of(record) if record.title else None,
             to_micros(record.log.started),
             to_micros(record.log.ended),
@@ -184,19 +196,12 @@ def _touch_conversation(db: apsw.Connection, owner: int, conversation: int, reco
             conversation,
         ),
     )
+    return int(last)
 
 
 def _feedback(db: apsw.Connection, scope: Scope, write: PutFeedback) -> Outcome:
-    owner = find_owner(db, scope)
-    conversation = None if owner is None else _find_conversation(db, scope, owner, write.conversation)
-    turn = None
-    if owner is not None and conversation is not None:
-        turn = one(
-            db,
-            "SELECT id FROM turns WHERE owner = ? AND conversation = ? AND name = ?",
-            (owner, conversation, write.turn),
-        )
-    if turn is None:
+    owner, _, turn = _find(db, scope, write.conversation, write.turn)
+    if owner is None or turn is None:
         raise NotFound(f"turn {write.turn!r} of conversation {write.conversation!r} is not recorded")
     given = write.feedback
     if given is None or given.origin == "user":

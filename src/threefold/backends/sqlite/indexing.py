@@ -9,19 +9,24 @@ import apsw
 
 from threefold.backends.sqlite.connection import fetch, one
 from threefold.backends.sqlite.keys import marks, scope_text, term_key, term_text
+from threefold.model.codec import compact_json
 from threefold.model.record import Row
 from threefold.model.times import from_micros
 from threefold.text.terms import ANALYZER, index_terms
 
 
-def index_row(db: apsw.Connection, owner: int, number: int, conversation: int, row: Row) -> None:
-    """Put a stored row into the full-text index, the vocabulary and the queue for vectors."""
-    scope = scope_text(owner, conversation, row.role)
-    db.execute("INSERT INTO words (rowid, scope, terms) VALUES (?, ?, ?)", (number, scope, term_text(owner, row.terms)))
+def index_rows(db: apsw.Connection, owner: int, conversation: int, rows: Sequence[tuple[int, Row]]) -> None:
+    """Put stored rows (number, row) of a conversation into the full-text index, the vocabulary and the queue."""
     db.executemany(
-        "INSERT OR IGNORE INTO vocabulary (owner, term) VALUES (?, ?)", [(owner, term) for term in set(row.terms)]
+        "INSERT INTO words (rowid, scope, terms) VALUES (?, ?, ?)",
+        [(number, scope_text(owner, conversation, row.role), term_text(owner, row.terms)) for number, row in rows],
     )
-    db.execute("INSERT OR IGNORE INTO waiting (row, owner) VALUES (?, ?)", (number, owner))
+    terms = {term for _, row in rows for term in row.terms}
+    db.execute(
+        "INSERT OR IGNORE INTO vocabulary (owner, term) SELECT ?, value FROM json_each(?)",
+        (owner, compact_json(list(terms))),
+    )
+    db.executemany("INSERT OR IGNORE INTO waiting (row, owner) VALUES (?, ?)", [(number, owner) for number, _ in rows])
 
 
 def unindex_rows(db: apsw.Connection, owner: int, turns: Sequence[int], terms: set[str]) -> Counter[str]:
@@ -78,7 +83,7 @@ def reindex(db: apsw.Connection) -> int:
         if len(terms) != words:  # counted by another analyzer
             db.execute("UPDATE rows SET word_count = ? WHERE id = ?", (len(terms), number))
         row = Row(seq, role, event, path, text, from_micros(at), None, author, terms)
-        index_row(db, owner, number, conversation, row)
+        index_rows(db, owner, conversation, [(number, row)])
         count += 1
     db.execute("UPDATE owners SET words = (SELECT coalesce(sum(word_count), 0) FROM rows WHERE owner = owners.id)")
     embedded = "SELECT row FROM vectors WHERE vectors.owner = waiting.owner AND vectors.row = waiting.row"

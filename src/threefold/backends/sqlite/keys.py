@@ -6,7 +6,7 @@ condition from SQLite's planner, which has no statistics here and would go throu
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 import apsw
 
@@ -34,10 +34,9 @@ def term_key(owner: int, term: str) -> str:
     return f"{owner}:{term}"
 
 
-def term_text(owner: int, terms: Iterable[str]) -> str:
+def term_text(owner: int, terms: Sequence[str]) -> str:
     """What is indexed of a row: its terms with the owner's number, joined by blanks."""
-    head = f"{owner}:"
-    return " ".join([head + term for term in terms])
+    return f"{owner}:" + f" {owner}:".join(terms) if terms else ""
 
 
 def scope_text(owner: int, conversation: int, role: str) -> str:

@@ -9,7 +9,20 @@ from threefold.backends.sqlite.connection import fetch
 from threefold.model.record import Feedback, FileEntry, Row, TurnRecord
 from threefold.model.times import from_micros
 
+# Event type and path of nearly all rows of a role: such a row keeps two empty texts instead. Part of the stored format.
+_USUAL = {
+    "user": ("event.user.prompt", "user.prompt"),
+    "assistant": ("agent.completion", "assistant.completion"),
+}
+_UNWRITTEN = ("", "")
+
 ROW = "r.seq, r.role, r.event_type, r.path, r.text, r.at, r.batch, r.author"
+
+
+def usual_name(row: Row) -> tuple[str, str]:
+    """Event type and path as they are stored."""
+    name = (row.event_type, row.path)
+    return _UNWRITTEN if name == _USUAL.get(row.role) else name
 
 
 def make_row(
@@ -26,6 +39,8 @@ def make_row(
     """A row from the columns of `ROW`."""
     # NULL stands for the turn's own batch, an empty text for none.
     kept = f"{turn}.batch" if batch is None else batch or None
+    if (event_type, path) == _UNWRITTEN:
+        event_type, path = _USUAL[role]
     return Row(seq, role, event_type, path, text, from_micros(at), kept, author)
 
 

@@ -30,6 +30,15 @@ def known() -> tuple[Migration, ...]:
     return migrations.load("threefold.backends.sqlite")
 
 
+def is_current(db: apsw.Connection) -> bool:
+    """Whether the file has this program's schema and no other, so that opening it need not wait for who writes."""
+    if one(db, "SELECT 1 FROM sqlite_schema WHERE name = 'migrations'") is None:
+        return False
+    applied = dict(fetch(db, "SELECT number, digest FROM migrations"))
+    newest = int(scalar(db, "PRAGMA user_version"))
+    return applied == {migration.number: migration.digest for migration in known()} and newest == len(applied)
+
+
 def migrate(db: apsw.Connection, path: Path) -> Schema:
     """Bring the file to this program's schema; call it in a write transaction, so that it is whole or as before.
 

@@ -52,7 +52,10 @@ class SqliteStore:
         self._vectors = VectorCache()
         with ExitStack() as undo:
             undo.callback(self.close)
-            self._writer.run(lambda db: schema.migrate(db, self.path))
+            with self._readers.snapshot() as db:
+                current = schema.is_current(db)
+            if not current:
+                self._writer.run(lambda db: schema.migrate(db, self.path))
             undo.pop_all()
 
     def commit(self, commit: Commit) -> tuple[Outcome, ...]:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
-from uuid import uuid4
 
 import apsw
 
 from threefold.backends.sqlite.connection import fetch, one, scalar
 from threefold.backends.sqlite.keys import find_owner
 from threefold.errors import Conflict
+from threefold.model.codec import compact_json
 from threefold.model.record import RowKey
 from threefold.model.scope import Scope
 from threefold.model.times import to_micros
@@ -29,39 +30,44 @@ def claim(db: apsw.Connection, limit: int, now: datetime, lease_seconds: float) 
     """Take the next rows that are due; until the lease ends no other worker sees them."""
     until = to_micros(now + timedelta(seconds=lease_seconds))
     numbers = [
-        n
-        for (n,) in fetch(
-            db, "SELECT row FROM waiting WHERE due <= ? ORDER BY due, row LIMIT ?", (to_micros(now), limit)
-        )
+        n for (n,) in fetch(db, "SELECT row FROM waiting WHERE due <= ? ORDER BY row LIMIT ?", (to_micros(now), limit))
     ]
-    db.executemany("UPDATE waiting SET due = ? WHERE row = ?", [(until, number) for number in numbers])
+    wanted = json.dumps(numbers)
+    db.execute("UPDATE waiting SET due = ? WHERE row IN (SELECT value FROM json_each(?))", (until, wanted))
     claimed = fetch(
         db,
-        """SELECT o.tenant, o.user, c.name, t.name, r.seq, r.author, r.text, w.attempts
+        """SELECT w.row, o.tenant, o.user, c.name, t.name, r.seq, r.author, r.text, w.attempts
            FROM json_each(?) AS wanted CROSS JOIN waiting AS w ON w.row = wanted.value
            CROSS JOIN rows AS r ON r.id = w.row AND +r.owner = w.owner CROSS JOIN owners AS o ON o.id = r.owner
            CROSS JOIN turns AS t ON t.id = r.turn CROSS JOIN conversations AS c ON c.id = r.conversation""",
-        (json.dumps(numbers),),
+        (wanted,),
     )
+    scopes = {(tenant, user): Scope(user, tenant) for tenant, user in {row[1:3] for row in claimed}}
     return tuple(
-        PendingRow(Scope(user, tenant), RowKey(conversation, turn, seq), _spoken(author, text), attempts)
-        for tenant, user, conversation, turn, seq, author, text, attempts in claimed
+        PendingRow(scopes[tenant, user], RowKey(conversation, turn, seq), _spoken(author, text), attempts, number)
+        for number, tenant, user, conversation, turn, seq, author, text, attempts in claimed
     )
 
 
-def _number(db: apsw.Connection, row: PendingRow) -> tuple[int, int] | None:
-    """(owner, row) of a row that still waits with the text that was claimed."""
-    owner = find_owner(db, row.scope)
-    found = one(
-        db,
-        """SELECT r.id, r.author, r.text FROM conversations AS c JOIN turns AS t ON t.conversation = c.id AND t.name = ?
-           JOIN rows AS r ON r.turn = t.id AND r.seq = ? JOIN waiting AS w ON w.row = r.id
-           WHERE c.owner = ? AND c.name = ?""",
-        (row.key.turn, row.key.seq, owner, row.key.conversation),
-    )
-    if owner is None or found is None or _spoken(found[1], found[2]) != row.text:
-        return None
-    return owner, int(found[0])
+def _places(db: apsw.Connection, rows: Sequence[PendingRow]) -> dict[int, tuple[int, int]]:
+    """Index in `rows` → (owner, row) of those that still wait with the text that was claimed."""
+    found: dict[int, tuple[int, int]] = {}
+    of_owner: dict[Scope, dict[int, int]] = {}
+    for index, row in enumerate(rows):
+        of_owner.setdefault(row.scope, {})[row.number] = index
+    for scope, mine in of_owner.items():
+        owner = find_owner(db, scope)
+        waiting = fetch(
+            db,
+            """SELECT r.id, r.author, r.text FROM json_each(?) AS wanted CROSS JOIN waiting AS w ON w.row = wanted.value
+               CROSS JOIN rows AS r ON r.id = w.row WHERE +r.owner = ?""",
+            (compact_json(list(mine)), owner),
+        )
+        for number, author, text in waiting:
+            # A number is given again once its row is gone: it is the same row where it has the same text.
+            if owner is not None and _spoken(author, text) == rows[mine[number]].text:
+                found[mine[number]] = (owner, number)
+    return found
 
 
 def _spoken(author: str | None, text: str) -> str:
@@ -85,14 +91,20 @@ def put_vectors(db: apsw.Connection, model: str, done: Sequence[tuple[PendingRow
     if not done:
         return 0
     agree_on_model(db, model, int(done[0][1].shape[0]))
-    return store_vectors(db, [(place, v) for row, v in done if (place := _number(db, row)) is not None])
+    places = _places(db, [row for row, _ in done])
+    return store_vectors(db, [(place, done[index][1]) for index, place in places.items()])
 
 
 def store_vectors(db: apsw.Connection, vectors: Sequence[tuple[tuple[int, int], np.ndarray]]) -> int:
     """Store vectors as float16 under (owner, row) and take the rows from the queue; returns how many rows."""
+    if not vectors:
+        return 0
+    import numpy as np
+
+    packed = np.asarray([vector for _, vector in vectors], dtype="<f2")
     db.executemany(
         "INSERT OR REPLACE INTO vectors (owner, row, embedding) VALUES (?, ?, ?)",
-        [(*place, vector.astype("<f2").tobytes()) for place, vector in vectors],
+        [(*place, vector.data) for (place, _), vector in zip(vectors, packed, strict=True)],
     )
     places = {place for place, _ in vectors}
     db.executemany("DELETE FROM waiting WHERE +owner = ? AND row = ?", places)
@@ -102,13 +114,10 @@ def store_vectors(db: apsw.Connection, vectors: Sequence[tuple[tuple[int, int], 
 
 def embedding_failed(db: apsw.Connection, rows: Sequence[PendingRow], why: str, retry_at: datetime) -> None:
     """Note why, and when to try again."""
-    for row in rows:
-        found = _number(db, row)
-        if found is not None:
-            db.execute(
-                "UPDATE waiting SET attempts = attempts + 1, error = ?, due = ? WHERE owner = ? AND row = ?",
-                (why[:500], to_micros(retry_at), *found),
-            )
+    db.executemany(
+        "UPDATE waiting SET attempts = attempts + 1, error = ?, due = ? WHERE owner = ? AND row = ?",
+        [(why[:500], to_micros(retry_at), *place) for place in _places(db, rows).values()],
+    )
 
 
 def reset_vectors(db: apsw.Connection) -> int:
@@ -124,7 +133,7 @@ def reset_vectors(db: apsw.Connection) -> int:
 
 def identity(db: apsw.Connection) -> str:
     """The store's name, given now if it has none."""
-    db.execute("INSERT OR IGNORE INTO meta (key, value) VALUES ('store', ?)", (uuid4().hex,))
+    db.execute("INSERT OR IGNORE INTO meta (key, value) VALUES ('store', ?)", (os.urandom(16).hex(),))
     return str(scalar(db, "SELECT value FROM meta WHERE key = 'store'"))
 
 

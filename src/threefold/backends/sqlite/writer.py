@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import threading
-from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
+from itertools import islice
 from pathlib import Path
-from typing import Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
 import apsw
 
@@ -20,14 +19,19 @@ MAX_GROUP = 128
 
 
 class _Ticket(Generic[T]):
-    """One caller's work and, once `done`, its result or error."""
+    """One caller's work and, once `done`, its result or error.
 
-    __slots__ = ("done", "error", "job", "result")
+    `turn` is locked until the caller is to go on: because the work is done, or to lead.
+    """
+
+    __slots__ = ("done", "error", "job", "result", "turn")
 
     def __init__(self, job: Callable[[apsw.Connection], T]) -> None:
         self.job, self.done = job, False
         self.result: T | None = None
         self.error: ThreefoldError | None = None
+        self.turn = threading.Lock()
+        self.turn.acquire()
 
 
 class _Undone(Exception):
@@ -41,15 +45,18 @@ class _Undone(Exception):
 class Writer:
     """The one writing connection of this process.
 
-    Whoever gets the lock leads: it takes everything that waits, runs each job in a savepoint of one
-    `BEGIN IMMEDIATE` transaction and commits once. The others find their result when they get the lock. A job that
-    raises a Threefold error is undone alone.
+    A caller that comes while nobody writes leads: it takes everything that waits, runs each job in a savepoint of one
+    `BEGIN IMMEDIATE` transaction and commits once; then the first of those who came meanwhile leads. So a caller that
+    is alone waits for no other thread, and of many each is woken once. A job that raises a Threefold error is undone
+    alone.
     """
 
     def __init__(self, path: Path, durable: bool) -> None:
         self._path, self._pid = path, os.getpid()
-        self._lock = threading.Lock()
-        self._waiting: deque[_Ticket[object]] = deque()
+        self._using = threading.Lock()  # of the connection
+        self._queueing = threading.Lock()  # of the two below
+        self._waiting: dict[_Ticket[Any], None] = {}  # in order of arrival; who is being done is still in it
+        self._leader: _Ticket[Any] | None = None
         with driver_errors(path):
             self._db: apsw.Connection | None = connect(path, durable)
 
@@ -61,15 +68,15 @@ class Writer:
         """
         self._refuse_fork()
         ticket = _Ticket(job)
-        self._waiting.append(cast("_Ticket[object]", ticket))
         try:
-            with self._lock:
-                while not ticket.done:
+            if not self._leads(ticket):
+                ticket.turn.acquire()
+            while not ticket.done:
+                with self._using:
                     self._lead(ticket)
         finally:
-            if not ticket.done:  # interrupted: what its caller does not wait for shall not be done later
-                with suppress(ValueError):
-                    self._waiting.remove(cast("_Ticket[object]", ticket))
+            if self._leader is ticket or not ticket.done:
+                self._leave(ticket)
         if ticket.error is not None:
             raise ticket.error
         return cast(T, ticket.result)
@@ -83,46 +90,72 @@ class Writer:
         if self.forked:
             raise Unavailable(f"store {self._path} was opened before a fork; open it again in the child process")
 
-    def _lead(self, own: object) -> None:
-        group = [self._waiting.popleft() for _ in range(min(len(self._waiting), MAX_GROUP))]
-        # After a defect or an interrupt in the leader nothing was committed: the others are simply tried again.
-        again = [ticket for ticket in group if ticket is not own]
+    def _leads(self, ticket: _Ticket[T]) -> bool:
+        """Queue the ticket; whether it is to lead, since nobody does."""
+        with self._queueing:
+            self._waiting[ticket] = None
+            if self._leader is None:
+                self._leader = ticket
+            return self._leader is ticket
+
+    def _leave(self, ticket: _Ticket[T]) -> None:
+        """Let the next one lead. What an interrupted caller does not wait for shall not be done later."""
+        with self._queueing:
+            self._waiting.pop(ticket, None)
+            if self._leader is ticket:
+                self._leader = next(iter(self._waiting), None)
+                if self._leader is not None:
+                    self._leader.turn.release()
+
+    def _lead(self, own: _Ticket[T]) -> None:
+        with self._queueing:
+            group = list(islice(self._waiting, MAX_GROUP))
         try:
             with driver_errors(self._path):
                 self._transaction(group)
-            again = []
+            done = group
         except _Undone as undone:
             # One job made SQLite undo them all: it failed, the others are tried again without it.
-            again = [ticket for ticket in group if ticket is not undone.ticket]
+            done = [undone.ticket]
         except ThreefoldError as error:
-            again = []
             for ticket in group:
                 ticket.error = error
-        finally:
-            self._waiting.extendleft(reversed(again))
-        for ticket in group:
-            ticket.done = ticket not in again
+            done = group
+        # After a defect or an interrupt nothing was committed: all are still in the queue, and the next one leads.
+        with self._queueing:
+            for ticket in done:
+                self._waiting.pop(ticket, None)
+                ticket.done = True
+                if ticket is not own:
+                    ticket.turn.release()
 
-    def _transaction(self, group: list[_Ticket[object]]) -> None:
+    def _transaction(self, group: list[_Ticket[Any]]) -> None:
         db = self._connection()
+        for ticket in group:
+            ticket.error = None  # of a try that was undone
         with transaction(db):
+            if len(group) == 1:  # what fails alone is undone with the transaction
+                group[0].result = group[0].job(db)
+                return
             for ticket in group:
-                db.execute("SAVEPOINT job")
-                ticket.error = None
-                try:
-                    with driver_errors(self._path):
-                        ticket.result = ticket.job(db)
-                except ThreefoldError as error:
-                    ticket.error = error
-                    if not db.in_transaction:  # as when the disk is full
-                        raise _Undone(ticket) from None
-                    db.execute("ROLLBACK TO job")
-                db.execute("RELEASE job")
+                self._in_savepoint(db, ticket)
+
+    def _in_savepoint(self, db: apsw.Connection, ticket: _Ticket[Any]) -> None:
+        db.execute("SAVEPOINT job")
+        try:
+            with driver_errors(self._path):
+                ticket.result = ticket.job(db)
+        except ThreefoldError as error:
+            ticket.error = error
+            if not db.in_transaction:  # as when the disk is full
+                raise _Undone(ticket) from None
+            db.execute("ROLLBACK TO job")
+        db.execute("RELEASE job")
 
     def outside(self, job: Callable[[apsw.Connection], T]) -> T:
         """Run `job` on the writing connection without a transaction: checkpoints and the like."""
         self._refuse_fork()
-        with self._lock, driver_errors(self._path):
+        with self._using, driver_errors(self._path):
             return job(self._connection())
 
     def _connection(self) -> apsw.Connection:
@@ -132,7 +165,7 @@ class Writer:
 
     def close(self) -> None:
         """Wait for the running group, then close; the log is folded into the file where no one else reads."""
-        with self._lock:
+        with self._using:
             db, self._db = self._db, None
         if db is not None:
             db.close()

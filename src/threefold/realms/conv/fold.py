@@ -53,7 +53,7 @@ def fold(scope: Scope, turn: Turn, expires: datetime | None) -> Folded:
         tokens={k: int(v) for k, v in turn.tokens.items()},
         counts=dict(Counter(block.type for block in blocks)),
         error=None if turn.error is None else storable(turn.error),
-        origin=plain_json(dict(turn.origin), "origin"),
+        origin=plain_json(dict(turn.origin), "origin") if turn.origin else {},
     )
     replay = {
         key: plain_json(list(value), f"replay.{key}")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import mimetypes
-import secrets
+import os
 import time
 from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
@@ -44,7 +43,7 @@ Moment = datetime | str | float | None
 
 def new_turn_id() -> str:
     """A new id that sorts by time of making: 12 hex digits of milliseconds, 16 random ones."""
-    return f"{time.time_ns() // 1_000_000:012x}{secrets.token_hex(8)}"
+    return f"{time.time_ns() // 1_000_000:012x}{os.urandom(8).hex()}"
 
 
 class TurnHandle:
@@ -295,6 +294,8 @@ def _bytes(value: object, name: str) -> bytes:
 
 
 def _mime(name: str) -> str | None:
+    import mimetypes  # only where files are given: it reads the system's tables
+
     return mimetypes.guess_type(name, strict=False)[0]
 
 

@@ -9,7 +9,6 @@ from typing import Any
 from threefold.backends.opening import migrate_store
 from threefold.embedders.opening import BUNDLED
 from threefold.errors import Conflict
-from threefold.surfaces.cli.checks import examine
 from threefold.surfaces.cli.context import Context
 from threefold.surfaces.cli.histories import embed_with_bar
 
@@ -142,6 +141,8 @@ def doctor(context: Context, options: argparse.Namespace) -> int:
         print(f"repaired: {rows} rows indexed anew, {collected} unreferenced files removed", file=sys.stderr)
         if left:
             raise Conflict(f"{left} rows could not be indexed; restore an export")
+    from threefold.surfaces.cli.checks import examine  # looks at packages, which other commands need not wait for
+
     findings = examine(context)
     problems = [finding for finding in findings if finding.problem]
     if context.json:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
-import tempfile
 import time
 from contextlib import ExitStack
-from importlib import resources
 from typing import Any
 
 import threefold
@@ -34,6 +32,10 @@ def add_commands(commands: Any) -> None:
 
 def demo(context: Context, options: argparse.Namespace) -> int:
     """Import a history, ask five questions, record a live turn, show it whole."""
+    # Not at the top: the other commands need not wait for them.
+    import tempfile
+    from importlib import resources
+
     with ExitStack() as stack:
         folder = options.keep or stack.enter_context(tempfile.TemporaryDirectory(prefix="threefold-demo-"))
         db = stack.enter_context(threefold.open(folder, background=False))
