@@ -34,6 +34,8 @@ _DROPPED = re.compile(f"(?!(?<=и)\u0306)[{OPTIONAL_MARKS}{IGNORED}\U0001f3fb-\U
 _DIGIT = re.compile(r"(?![0-9])\d")
 # The mark of Thai and Lao sara am may be typed before or after that of the tone.
 _AM_AFTER_TONE = re.compile("([\u0e48-\u0e4b\u0ec8-\u0ecb])([\u0e4d\u0ecd])")
+_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue"})
+_UMLAUT = re.compile("[äöüÄÖÜ]")
 _HAN = re.compile(f"[{HAN}]")
 
 
@@ -45,13 +47,27 @@ def fold(word: str) -> str:
     """
     if word.isascii():
         return word.lower()
-    word = unicodedata.normalize("NFKC", word).casefold()
+    word = compatible(word).casefold()
     if word.isascii():
         return "".join(word.split())
     word = _DROPPED.sub("", unicodedata.normalize("NFD", word))
     word = word.translate(_letters_and_han() if _HAN.search(word) else _LETTERS)
-    word = _AM_AFTER_TONE.sub(r"\2\1", _DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), word))
+    word = _AM_AFTER_TONE.sub(r"\2\1", word)
     return one_script(unicodedata.normalize("NFC", "".join(word.split())))
+
+
+def compatible(word: str) -> str:
+    """`word` with compatibility forms (full-width, ligatures, superscripts) and digits of every script made plain."""
+    return _DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), unicodedata.normalize("NFKC", word))
+
+
+def written_out(word: str) -> str:
+    """`word` with ä, ö, ü as ae, oe, ue, as German writes it without umlauts; empty if it has none.
+
+    Folding drops the dots instead, as Turkish, Swedish and hurried German do.
+    """
+    word = unicodedata.normalize("NFC", word)
+    return word.translate(_UMLAUTS) if _UMLAUT.search(word) else ""
 
 
 @cache

@@ -2,7 +2,8 @@
 
 A text is cut into pieces (`pieces`): words with what joins them (`Forecast-Q2-2026.xlsx` is one piece), runs of scripts
 that are written without spaces, and single symbols such as emoji. A piece gives one or more terms: the folded and
-stemmed word; the parts of a compound or identifier and the whole of it; overlapping character pairs of a run.
+stemmed word; the parts of a compound or identifier and the whole of it; overlapping character pairs of a run. A word
+with umlauts is stored as read without them and written out (`munchen`, `muenchen`), and asked for by the first alone.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from itertools import chain
 
 import Stemmer
 
-from threefold.text.fold import fold
-from threefold.text.patterns import APOSTROPHES, ASCII_PIECE, PARTS, PIECE
+from threefold.text.fold import compatible, fold, written_out
+from threefold.text.patterns import APOSTROPHES, ASCII_PIECE, JOINERS, PARTS, PIECE
 from threefold.text.runs import pairs, placed
 from threefold.text.stem import stem
 from threefold.text.stop import STOP_WORDS
@@ -30,7 +31,6 @@ WILDCARD = "*"
 
 _CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _HUMPS = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]|[A-Za-z][0-9]|[0-9][A-Za-z]")
-_HYPHENS = str.maketrans("\u2010\u2011\u05be", "---")
 _APOSTROPHE = frozenset(APOSTROPHES)
 
 
@@ -64,17 +64,18 @@ def query_terms(text: str) -> tuple[str, ...]:
             run = fold(match[0])
             found.update(dict.fromkeys([run + WILDCARD] if len(run) == 1 else pairs(run)[:-1]))
         else:
-            found.update(dict.fromkeys(_piece_terms(match[0])))
+            found.update(dict.fromkeys(_terms_of(match[0], False)))
     content = tuple(term for term in found if term not in STOP_WORDS)
     return content or tuple(found)
 
 
 def _piece_terms(piece: str) -> tuple[str, ...]:
     # Pieces of any length are looked through whole, but only short ones are worth remembering.
-    return _short_piece_terms(piece) if len(piece) <= MAX_CACHED else _all_piece_terms(piece)
+    return _short_piece_terms(piece) if len(piece) <= MAX_CACHED else _terms_of(piece, True)
 
 
-def _all_piece_terms(piece: str) -> tuple[str, ...]:
+def _terms_of(piece: str, stored: bool) -> tuple[str, ...]:
+    """The terms of a piece; of a `stored` one also those of words whose umlauts are written out."""
     parts = PARTS.findall(piece) or [piece]  # a symbol has no parts
     terms = [term for part in parts for term in _word_terms(part)]
     if len(parts) > 1:
@@ -82,16 +83,20 @@ def _all_piece_terms(piece: str) -> tuple[str, ...]:
             terms = [t for t in terms if len(t) > 1] or terms
         elif len(piece) <= MAX_CACHED and 0 < len(whole := _whole(piece)) <= MAX_TERM:
             terms.append(whole)
+    if stored and not piece.isascii():
+        terms += [term for part in parts for term in _word_terms(written_out(part))]
     return tuple(terms)
+
+
+@lru_cache(maxsize=1 << 17)
+def _short_piece_terms(piece: str) -> tuple[str, ...]:
+    return _terms_of(piece, True)
 
 
 def _whole(piece: str) -> str:
     if piece.isascii():
         return piece.lower()
-    return PARTS.sub(lambda part: fold(part[0]), piece).translate(_HYPHENS)
-
-
-_short_piece_terms = lru_cache(maxsize=1 << 17)(_all_piece_terms)
+    return PARTS.sub(lambda part: fold(part[0]), piece).translate(JOINERS)
 
 
 def _word_terms(word: str) -> list[str]:
@@ -99,6 +104,7 @@ def _word_terms(word: str) -> list[str]:
     if not folded:
         return []
     terms = [stem(folded)]
+    word = word if word.isascii() else compatible(word)
     if word.isascii():
         humps = word.split("_") if "_" in word.strip("_") else [word]
         small = [part for hump in humps for part in (_CAMEL.findall(hump) if _HUMPS.search(hump) else [hump])]
