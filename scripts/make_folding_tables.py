@@ -11,7 +11,7 @@ character: traditional Chinese to simplified, the forms of Taiwan and Hong Kong 
 forms that simplified Chinese has no other use for (GB 2312 lacks them).
 
 `lookalikes.txt`, a line for each pair: script, letter, Latin letter, `small` if they look alike as small letters,
-`capital` if only as capitals. From Unicode's confusables (UTS #39): the modern Greek and Cyrillic alphabets against a to z.
+`capital` if only as capitals. From Unicode's confusables (UTS #39): modern Greek and Cyrillic letters against a to z.
 """
 
 from __future__ import annotations

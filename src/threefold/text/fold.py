@@ -14,8 +14,8 @@ from threefold.text.tables import han, one_script
 
 # What Unicode does not decompose though readers take it for the same: Latin letters with a stroke, ligatures; Arabic
 # letters in the shapes of Persian, Urdu and Uighur (as Lucene's ArabicNormalizer and PersianNormalizer have them);
-# Hebrew final letters; the chillus of Malayalam, khanda ta and candrabindu (IndicNormalizer, HindiNormalizer). Tatweel and the
-# nukta go.
+# Hebrew final letters; the chillus of Malayalam, khanda ta and candrabindu (IndicNormalizer, HindiNormalizer). Tatweel
+# and the nukta go.
 _LETTERS = str.maketrans(
     {
         "ø": "o", "ł": "l", "đ": "d", "ð": "d", "ħ": "h", "ŧ": "t", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th",

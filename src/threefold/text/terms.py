@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import chain
 
 import Stemmer
 
 from threefold.text.fold import compatible, fold, written_out
-from threefold.text.patterns import APOSTROPHES, ASCII_PIECE, JOINERS, PARTS, PIECE
+from threefold.text.patterns import ACCENTED, APOSTROPHES, ASCII_PIECE, JOINERS, PARTS, PIECE
 from threefold.text.runs import pairs, placed
 from threefold.text.stem import stem
 from threefold.text.stop import STOP_WORDS
@@ -28,19 +28,23 @@ ANALYZER = f"2, Unicode {unicodedata.unidata_version}, Snowball {Stemmer.version
 MAX_TERM = 64
 MAX_CACHED = 256
 WILDCARD = "*"
+BEGINNING = 8
 
 _CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _HUMPS = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]|[A-Za-z][0-9]|[0-9][A-Za-z]")
+_LETTERS = re.compile("[a-z]+")
 _APOSTROPHE = frozenset(APOSTROPHES)
 
 
 def pieces(text: str) -> Iterator[tuple[int, int, tuple[str, ...]]]:
     """Yield (start, end, terms) for each piece of `text`; start and end are character offsets."""
+    accented = ACCENTED.search(text) is not None
     for match in PIECE.finditer(text):
         if match.lastgroup == "run":
             yield from ((start, end, (term,)) for start, end, term in placed(match[0], match.start()))
         else:
-            yield match.start(), match.end(), _piece_terms(match[0])
+            terms = _piece_terms(match[0])
+            yield match.start(), match.end(), terms + _beginnings(terms) if accented else terms
 
 
 def index_terms(text: str) -> tuple[str, ...]:
@@ -50,7 +54,7 @@ def index_terms(text: str) -> tuple[str, ...]:
     terms: list[str] = []
     for match in PIECE.finditer(text):
         terms += pairs(fold(match[0])) if match.lastgroup == "run" else _piece_terms(match[0])
-    return tuple(terms)
+    return tuple(terms) + _beginnings(terms) if ACCENTED.search(text) else tuple(terms)
 
 
 def query_terms(text: str) -> tuple[str, ...]:
@@ -65,8 +69,15 @@ def query_terms(text: str) -> tuple[str, ...]:
             found.update(dict.fromkeys([run + WILDCARD] if len(run) == 1 else pairs(run)[:-1]))
         else:
             found.update(dict.fromkeys(_terms_of(match[0], False)))
+    if ACCENTED.search(text):
+        found.update(dict.fromkeys(_beginnings(found)))
     content = tuple(term for term in found if term not in STOP_WORDS)
     return content or tuple(found)
+
+
+def _beginnings(terms: Iterable[str]) -> tuple[str, ...]:
+    # A text with accented Latin letters is hardly English, so English stemming leaves its endings on.
+    return tuple(term[:BEGINNING] for term in terms if len(term) > BEGINNING and _LETTERS.fullmatch(term))
 
 
 def _piece_terms(piece: str) -> tuple[str, ...]:
