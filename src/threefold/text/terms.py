@@ -28,7 +28,7 @@ ANALYZER = f"2, Unicode {unicodedata.unidata_version}, Snowball {Stemmer.version
 MAX_TERM = 64
 MAX_CACHED = 256
 WILDCARD = "*"
-BEGINNING = 8
+BEGINNING = 7
 
 _CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _HUMPS = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]|[A-Za-z][0-9]|[0-9][A-Za-z]")
