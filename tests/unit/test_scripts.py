@@ -84,6 +84,14 @@ def test_a_word_of_two_scripts_is_turned_into_the_one_that_all_of_it_can_be(word
     assert one_script(turned) == turned
 
 
+def test_long_words_of_an_accented_question_are_asked_for_by_their_beginnings_too() -> None:
+    assert query_terms("Übergrößen") == ("ubergrossen", "ubergro*")
+    assert query_terms("e\u0301quipements") == ("equip",)
+    assert query_terms("missionaries İs") == ("missionari", "mission*")
+    assert query_terms("internationalisierung is") == ("internationalisierung",)
+    assert index_terms("Übergrößen") == ("ubergrossen", "uebergroessen")
+
+
 def test_plain_identifiers_are_what_they_were() -> None:
     assert index_terms("x2 C++ naïve") == ("x2", "c++", "naiv")
     assert fold("µs") == "μs"

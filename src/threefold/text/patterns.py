@@ -48,5 +48,5 @@ PIECE = re.compile(
 )
 ASCII_PIECE = re.compile(r"\w+(?:[-._/\\:@&'+]+\w+)*(?:\+\+|#(?!\w))?", re.ASCII)
 PARTS = re.compile(f"{_WORD}{_END}?")
-# A Latin letter with a mark, composed or not, or one that English lacks.
-ACCENTED = re.compile("[\u00df-\u00f6\u00f8-\u024f\u1e00-\u1eff]|[a-z][\u0300-\u036f]", re.IGNORECASE)
+# A Latin letter with a mark, or one that English lacks. With case ignored, ſ and ı would let s and i in.
+ACCENTED = re.compile("[\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u1e00-\u1eff]|[A-Za-z][\u0300-\u036f]")
