@@ -27,7 +27,8 @@ def stem(word: str) -> str:
         return _stemmed("english", word) if _ENGLISH.fullmatch(word) else word
     for language, pattern in _LANGUAGES.items():
         if pattern.fullmatch(word):
-            return _stemmed(language, word)
+            # Folding wrote ta marbuta as heh; Snowball takes only the former off a word that has its article.
+            return _stemmed(language, word.removesuffix("ه") + "ة" if word.endswith("ه") else word)
     return word
 
 
