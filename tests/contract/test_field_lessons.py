@@ -108,6 +108,23 @@ def test_24_a_retried_turn_is_there_once(db: threefold.Threefold) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("张伟负责部署流程。", "张伟"),
+        ("Marie-Hélène préfère le café à Orléans.", "Marie-Hélène"),
+        ("Giosuè Carducci abitò a Bologna perché gli piaceva.", "Giosuè"),
+    ],
+)
+def test_30_what_was_said_is_kept_in_its_language_and_names_are_unchanged(
+    db: threefold.Threefold, text: str, name: str
+) -> None:
+    ref = say(db.user("alice"), "trip", text, text)
+    assert [m.text for m in db.user("alice").conv.turn(ref).messages] == [text, text]
+    (hit,) = db.user("alice").conv.search(name, lists=["lexical"])
+    assert (hit.text, name in "".join(hit.matched)) == (text, True)
+
+
+@pytest.mark.parametrize(
     ("text", "queries"),
     [
         ("今天玩成语接龙游戏", ["成语接龙", "成语", "游戏", "今天玩成语接龙游戏"]),
@@ -117,6 +134,15 @@ def test_24_a_retried_turn_is_there_once(db: threefold.Threefold) -> None:
         ("Wren 🕯️ said hello", ["🕯️", "wren"]),
         ("ทดสอบภาษาไทย", ["ภาษา"]),
         ("Ёлка и щи", ["елка", "ЩИ"]),
+        ("Мы жили в Москве", ["москву", "МOCКВА", "москвa"]),
+        ("Πήγαμε στην Αθήνα", ["αθηνα", "ΑΘΗΝΑ", "Αθήνας"]),
+        ("我在圖書館看書", ["图书馆", "圖書館", "看书"]),
+        ("新しいｺﾝﾋﾟｭｰﾀｰ", ["コンピューター", "こんぴゅーたー"]),
+        ("زرنا مَدِينَةَ لشبونة عام ٢٠١٥", ["مدينه", "المدينة", "2015"]),
+        ("ชั้น ๑๒ ตลาดน้ำ", ["12", "ตลาดนํ้า", "น้\u200bำ"]),
+        ("ल्यूक ने खिलाड़ियों को पहुँचाया", ["ल्\u200dयूक", "खिलाडियों", "पहुंचाया"]),
+        ("Straßenfest in München", ["STRASSENFEST", "muenchen", "munchen"]),
+        ("Ｆｏｒｅｃａｓｔ ２０２６", ["forecast", "2026"]),
     ],
 )
 def test_31_every_script_is_found(db: threefold.Threefold, text: str, queries: list[str]) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import unicodedata
+from collections.abc import Callable
 
 import pytest
 from hypothesis import example, given
@@ -34,6 +36,38 @@ def test_no_term_of_any_character_has_white_space_or_is_empty() -> None:
 def test_folding_is_idempotent(text: str) -> None:
     once = fold(storable(text))
     assert fold(once) == once
+
+
+ALIKE = str.maketrans("аеорсухікмнтв", "aeopcyxikmhtb")
+CYRILLIC = st.text(st.characters(min_codepoint=0x430, max_codepoint=0x44F), min_size=1, max_size=12)
+
+
+@given(CYRILLIC, st.integers(0, 2**12), st.sampled_from("бджзлфцчшщыэюя"))
+def test_however_many_letters_are_typed_in_latin_the_word_is_the_same(word: str, which: int, only: str) -> None:
+    mixed = "".join(c.translate(ALIKE) if which >> i & 1 else c for i, c in enumerate(word)) + only
+    assert fold(mixed) == fold(word + only)
+    assert set(query_terms(mixed)) <= set(index_terms(word + only))
+
+
+@given(texts(60), st.sampled_from(["NFC", "NFD"]), st.sampled_from([str.lower, str.casefold, str]))
+@example("ŞİRKET Straße ｶﾞ น้ำ", "NFD", str.lower)
+@example("Übergröße der Donaudampfschifffahrt", "NFD", str.lower)
+def test_forms_of_a_text_have_the_same_terms(text: str, form: str, case: Callable[[str], str]) -> None:
+    # Humps of identifiers are told by capitals, so they are left out; so are marks that case moves to another letter.
+    text = storable(text)
+    changed = unicodedata.normalize(form, case(text))
+    assert fold(changed) == fold(text)
+
+
+@given(st.text(st.characters(max_codepoint=127)))
+def test_ascii_is_cut_alike_on_both_paths(text: str) -> None:
+    assert index_terms(text) == tuple(term for _, _, terms in pieces(text) for term in terms)
+
+
+@given(texts(120))
+def test_terms_are_those_of_the_pieces(text: str) -> None:
+    text = storable(text)
+    assert sorted(index_terms(text)) == sorted(term for _, _, terms in pieces(text) for term in terms)
 
 
 @given(texts(120))
