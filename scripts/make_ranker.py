@@ -13,31 +13,13 @@ those of the model that ships. Nothing of a judging set is trained on.
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
-from _dataset import Dataset, Question, item_of, limited  # noqa: E402
-from _metrics import distinct, mean, measure  # noqa: E402
-from _sets import load  # noqa: E402
-from _store import embed, open_store, progress, record  # noqa: E402
 
-import threefold  # noqa: E402
-from threefold.model.query import LISTS, Candidates, Filter, ListName, Query  # noqa: E402
-from threefold.model.times import now  # noqa: E402
-from threefold.search.features import FEATURES  # noqa: E402
-from threefold.search.forest import MAX_LEAVES, forest_of  # noqa: E402
-from threefold.search.rank import Ranking, head_and_features  # noqa: E402
-from threefold.text.dates import periods  # noqa: E402
 
 TARGET = ROOT / "src" / "threefold" / "search" / "ranker.json"
 # The unit that is learned in each set, and how much one question counts.

@@ -22,7 +22,6 @@ from threefold.realms.conv.realm import Conv
 from threefold.realms.conv.recorder import TurnHandle
 from threefold.realms.conv.resolve import Resolved
 from threefold.realms.conv.view import FileCard, Message, StepView, TurnView
-from threefold.search.refine import Refinement
 from threefold.surfaces.cli.main import parser
 from threefold.transfer import Comparison, Copied
 
@@ -33,7 +32,7 @@ SECTIONS: list[tuple[str, list[Any]]] = [
     ("The store and the handle", [threefold.Threefold, threefold.Handle]),
     ("Recording", [TurnHandle]),
     ("The record", [Conv]),
-    ("Ranking", [threefold.Ranking, Refinement]),
+    ("Ranking", [threefold.Ranking]),
     (
         "What comes back",
         [

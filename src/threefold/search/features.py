@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from threefold.model.query import TOLD, Candidate, ListName, Query
 from threefold.model.times import to_micros
+from threefold.search.bm25 import K1
 from threefold.text.dates import Period, nearness_of
 from threefold.text.terms import index_terms
 
@@ -28,17 +29,17 @@ UNDATED: Final = 0.5
 _AROUND: Final = (-2, -1, 1, 2)
 
 FEATURES: Final = (
-    "lexical", "lexical_rank", "semantic", "semantic_rank", "trigram",
+    "lexical", "lexical_rank", "strength", "semantic", "semantic_rank", "trigram",
     *(f"{name}{distance:+d}" for name in ("lexical", "semantic") for distance in _AROUND),
     "lexical_around", "lexical_best_around", "semantic_around", "semantic_best_around",
     "share", "share_beside", "share_near", "share_since_before", "share_in_conversation", "rarest", "words_found",
-    "length", "usual_length", "user", "assistant", "named", "asks",
+    "length", "usual_length", "place", "user", "assistant", "named", "asks",
     "asks-1", "length-1", "named-1", "asks+1", "length+1", "named+1", "when",
 )  # fmt: skip
-"""The columns: scores, reciprocal ranks (1 / (5 + rank)), scores of the rows one and two away; the mean of the best
-three and the best within `REACH`; the share of the question's rarity that the row has, with the rows one, two away,
+"""The columns: scores, reciprocal ranks (1 / (5 + rank)), the lexical score over the highest that the question allows;
+scores of the rows one and two away; the mean of the best three and the best within `REACH`; the share of the question's rarity that the row has, with the rows one, two away,
 with the one before, and with all of its conversation; its rarest word over the question's; the share of words; the
-length as log(1 + terms), also as the mean of all; roles; whether its author is named in the question (1), or another
+length as log(1 + terms), also as the mean of all; the place in the conversation as log(1 + position); roles; whether its author is named in the question (1), or another
 one is (−1); whether it ends with a question mark; the same of the rows beside it (−1 where they are no candidates);
 how near its time is to one that the question names."""
 
@@ -76,17 +77,13 @@ def features(
     length = np.log1p(np.array([row.words for row in rows], dtype=np.float64))
     asks = np.array([row.asks for row in rows], dtype=np.float64)
     named = _named(rows, query)
-    columns = [
-        lexical,
-        _nearness(listed.get("lexical"), none),
-        semantic,
-        _nearness(listed.get("semantic"), none),
-        trigram,
-    ]
+    columns = [lexical, _nearness(listed.get("lexical"), none), _strength(listed.get("lexical"), rarity, none)]
+    columns += [semantic, _nearness(listed.get("semantic"), none), trigram]
     columns += [_beside(places, scores, d, 0.0) for scores in (lexical, semantic) for d in _AROUND]
     columns += [*_around(places, lexical), *_around(places, semantic)]
     columns += _shares(rows, rarity, places)
     columns += [length, np.full(len(rows), length.mean() if len(rows) else 0.0)]
+    columns.append(np.log1p(np.array([row.position for row in rows], dtype=np.float64)))
     columns += [np.array([row.role == role for row in rows], dtype=np.float64) for role in ("user", "assistant")]
     columns += [named, asks]
     for distance in (-1, 1):
@@ -129,6 +126,12 @@ def _nearness(listed: Listed | None, none: Floats) -> Floats:
     import numpy as np
 
     return none if listed is None else np.where(listed.ranks > 0, 1.0 / (5.0 + listed.ranks), 0.0)
+
+
+def _strength(listed: Listed | None, rarity: Sequence[float], none: Floats) -> Floats:
+    """The score over that of a row which repeats every word of the question without end."""
+    highest = (K1 + 1) * sum(rarity)
+    return none if listed is None or not highest else listed.scores / highest
 
 
 def _beside(places: _Places, values: Floats, distance: int, missing: float) -> Floats:

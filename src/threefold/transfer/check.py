@@ -9,18 +9,20 @@ from datetime import datetime
 
 from threefold.errors import IntegrityError, NotFound, ThreefoldError
 from threefold.model.moving import MovedTurn
+from threefold.model.query import LISTS, Filter, Query
 from threefold.model.record import Conversation, TurnRecord
 from threefold.model.retention import tombstone
 from threefold.model.scope import Scope
 from threefold.ports import Embedder
-from threefold.realms.conv import Ports
 from threefold.search.embedding import embed
-from threefold.search.rank import Ranking
+from threefold.text.terms import query_terms
 from threefold.transfer.copy import Names, Place, arrived_blobs, groups, names
 from threefold.transfer.questions import Questions, answers_differ
 
 # Scores that are this near count as equal: engines add in another order.
 EQUAL = 1e-4
+# How long the candidate lists are that are compared.
+DEPTH = 50
 # Differences that are told one by one: a single cause may show in every turn.
 MAX_TOLD = 50
 _PAGE = 500
@@ -56,9 +58,6 @@ def compare(
     for scope in source.store.scopes():
         check.owner(scope, on_turn)
     blobs = sum(check.blob(scope, digest, deep) for scope, digest in arrived_blobs(source, target))
-    if embedder is not None:
-        with suppress(ThreefoldError):  # searching without it is what a search does then
-            embed(embedder, ["load"])
     asked = check.ask(embedder)
     return Comparison(check.turns, blobs, asked, check.told())
 
@@ -145,19 +144,18 @@ class _Check:
     def ask(self, embedder: Embedder | None) -> int:
         """Ask both the sampled questions; returns how many."""
         asked = list(self._questions)
-        one, other = (self._ports(place, embedder) for place in (self._source, self._target))
         for scope, question in asked:
-            unlike = answers_differ(scope, question, one, other, EQUAL)
-            if unlike:
+            query = self._query(scope, question, embedder)
+            if unlike := answers_differ(query, self._source.store, self._target.store, EQUAL):
                 self.note(scope, f"asked {question!r}: {unlike}")
         return len(asked)
 
-    def _ports(self, place: Place, embedder: Embedder | None) -> Ports:
-        return Ports(place.store, place.blobs, embedder, lambda: self._now, None, Ranking(), _nothing, _nothing)
-
-
-def _nothing() -> None:
-    """Nothing is recorded, and the model is loaded already."""
+    def _query(self, scope: Scope, question: str, embedder: Embedder | None) -> Query:
+        vector = model = None
+        if embedder is not None:
+            with suppress(ThreefoldError):  # then the lists of words are compared alone
+                vector, model = embed(embedder, [question])[0], embedder.name
+        return Query(scope, Filter(self._now), query_terms(question), LISTS, vector, model, DEPTH)
 
 
 def _name(turn: MovedTurn) -> tuple[str, str]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Mapping
 
+from threefold.model.query import Candidates, ListName, Query
+from threefold.model.record import RowKey
 from threefold.model.scope import Scope
-from threefold.realms.conv import Conv, Ports
-from threefold.realms.conv.hits import Results
+from threefold.ports import Store
 
-LIMIT = 20
 _MAX_WORDS, _MAX_SIZE = 5, 80
 
 
@@ -37,27 +37,35 @@ class Questions:
         return iter(self._kept)
 
 
-def answers_differ(scope: Scope, question: str, one: Ports, other: Ports, tolerance: float) -> str | None:
-    """What differs between the hits in two stores, or None. Scores as near as `tolerance` may change places."""
-    left, right = (Conv(scope, ports).search(question, limit=LIMIT) for ports in (one, other))
-    if left.mode != right.mode:
-        return f"search was {left.mode} in the source, {right.mode} in the target"
-    scores, scores_there = _scores(left), _scores(right)
-    return _unlike(scores, scores_there, tolerance, "target") or _unlike(scores_there, scores, tolerance, "source")
+def answers_differ(query: Query, one: Store, other: Store, tolerance: float) -> str | None:
+    """What differs between the candidate lists of two stores, or None.
+
+    Scores as near as `tolerance`, relative to the best of their list, may change places. What ranking makes of the
+    lists is the same program for both.
+    """
+    left, right = one.candidates(query), other.candidates(query)
+    for name in query.lists:
+        here, there = _scores(left, name), _scores(right, name)
+        for mine, others, where in ((here, there, "target"), (there, here, "source")):
+            if unlike := _unlike(mine, others, query.depth, tolerance, where):
+                return f"in the {name} list, {unlike}"
+    return None
 
 
-def _scores(results: Results) -> dict[tuple[str, str], float]:
-    return {(hit.conversation, hit.turn): hit.score for hit in results}
+def _scores(found: Candidates, name: ListName) -> dict[RowKey, float]:
+    return {found.rows[number].key: score for number, score in found.lists.get(name, ())}
 
 
 def _unlike(
-    one: Mapping[tuple[str, str], float], other: Mapping[tuple[str, str], float], tolerance: float, where: str
+    one: Mapping[RowKey, float], other: Mapping[RowKey, float], depth: int, tolerance: float, where: str
 ) -> str | None:
-    """Both are cut at the same number of hits: of those near the cut, either may have others."""
-    cut = min(other.values(), default=0.0) if len(other) >= LIMIT else 0.0
-    for (conversation, turn), score in one.items():
-        if abs(other.get((conversation, turn), min(score, cut)) - score) > tolerance:
-            there = other.get((conversation, turn))
-            says = "not among the hits" if there is None else f"there with score {there:.5f}"
-            return f"turn {turn!r} of {conversation!r} has score {score:.5f} and is {says} in the {where}"
+    """Both are cut at the same number of rows: of those near the cut, either may have others."""
+    cut = min(other.values(), default=0.0) if len(other) >= depth else 0.0
+    near = tolerance * max(1.0, max(one.values(), default=0.0))
+    for key, score in one.items():
+        there = other.get(key)
+        if abs((min(score, cut) if there is None else there) - score) > near:
+            says = "not among the rows" if there is None else f"there with score {there:.5f}"
+            place = f"row {key.seq} of turn {key.turn!r} of {key.conversation!r}"
+            return f"{place} has score {score:.5f} and is {says} in the {where}"
     return None

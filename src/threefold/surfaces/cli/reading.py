@@ -27,6 +27,7 @@ def add_commands(commands: Any) -> None:
     command.add_argument("--since", metavar="TIME", help="not before, such as 2026-01-31 or 2026-01-31T08:00")
     command.add_argument("--until", metavar="TIME", help="before")
     command.add_argument("--limit", type=int, default=5, help="how many (default: 5)")
+    command.add_argument("--offset", type=int, default=0, help="how many of the best to leave out: the next page")
     command.add_argument("--group", choices=("turn", "conversation"), default="turn", help="one hit for each")
     command.add_argument("--explain", action="store_true", help="show how each score came about")
     command.set_defaults(run=search)
@@ -60,6 +61,7 @@ def search(context: Context, options: argparse.Namespace) -> int:
             since=options.since,
             until=options.until,
             limit=options.limit,
+            offset=options.offset,
             group=options.group,
             explain=options.explain,
         )
@@ -111,8 +113,8 @@ def _explained(hit: Hit) -> str:
     steps = hit.explain or {}
     lists = [f"{name} rank {entry['rank']} ({entry['score']:.3f})" for name, entry in steps["lists"].items()]
     lists.append(f"fused {steps['fused']:.4f}")
-    if steps["refined"] is not None:
-        lists.append(f"refined {steps['refined']:.4f}")
+    if steps["learned"] is not None:
+        lists.append(f"learned {steps['learned']:.3f}")
     return ", ".join([*lists, f"recency ×{steps['recency_lift']:.3f}"])
 
 
