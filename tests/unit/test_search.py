@@ -15,13 +15,13 @@ from threefold.model.record import RowKey
 from threefold.model.scope import Scope
 from threefold.model.times import from_micros, iso, parse_moment, to_micros
 from threefold.search.bm25 import bm25
-from threefold.search.rank import Ranking, by_conversation, by_turn, rank, recency_lift
+from threefold.search.rank import Ranking, by_conversation, by_turn, rank, recency_lifts
 from threefold.search.spelling import corrections
 from threefold.text.excerpt import excerpt
 from threefold.text.terms import index_terms, query_terms
 
 NOW = datetime(2026, 11, 29, tzinfo=UTC)
-PLAIN = Ranking(refine=None, recency=0)
+PLAIN = Ranking(learned=False, recency=0)
 
 
 def row(conversation: str = "c", turn: str = "t", seq: int = 0, age: float = 0, words: int = 50) -> Candidate:
@@ -29,13 +29,18 @@ def row(conversation: str = "c", turn: str = "t", seq: int = 0, age: float = 0, 
 
 
 def ranked(rows: list[Candidate], lists: dict[str, list[tuple[int, float]]], ranking: Ranking = PLAIN):
+    placing = placed(rows, lists, ranking)
+    return [placing.entry(number) for number in placing.order]
+
+
+def placed(rows: list[Candidate], lists: dict[str, list[tuple[int, float]]], ranking: Ranking = PLAIN):
     found = Candidates(tuple(rows), {name: tuple(hits) for name, hits in lists.items()})  # type: ignore[misc]
     return rank(found, Query(Scope("a"), Filter(NOW), ()), ranking)
 
 
 def test_a_fused_score_is_the_sum_over_lists_of_weight_by_k_and_rank() -> None:
     rows = [row(turn="a"), row(turn="b")]
-    ranking = Ranking(k=60, weights={"lexical": 2.0, "semantic": 1.0, "trigram": 0.0}, refine=None, recency=0)
+    ranking = Ranking(k=60, weights={"lexical": 2.0, "semantic": 1.0, "trigram": 0.0}, learned=False, recency=0)
     first, second = ranked(rows, {"lexical": [(0, 5.0), (1, 4.0)], "semantic": [(1, 0.9)]}, ranking)
     assert (first.row.key.turn, second.row.key.turn) == ("b", "a")
     assert first.fused == pytest.approx(2 / 62 + 1 / 61)
@@ -45,11 +50,11 @@ def test_a_fused_score_is_the_sum_over_lists_of_weight_by_k_and_rank() -> None:
 
 def test_the_recency_lift_halves_with_each_half_life() -> None:
     ranking = Ranking(recency=0.5, half_life=timedelta(days=7))
-    lifts = [recency_lift(NOW - timedelta(days=d), NOW, ranking) for d in (0, 7, 14, 100_000, -30)]
-    assert lifts == pytest.approx([1.5, 1.25, 1.125, 1.0, 1.5])
+    lifts = recency_lifts([NOW - timedelta(days=d) for d in (0, 7, 14, 700_000, -30)], NOW, ranking)
+    assert list(lifts) == pytest.approx([1.5, 1.25, 1.125, 1.0, 1.5])
     rows = [row(turn="old", age=365), row(turn="new", age=0)]
     for recency, first in ((0.0, "old"), (0.5, "new")):
-        best = ranked(rows, {"lexical": [(0, 5.0), (1, 4.9)]}, Ranking(refine=None, recency=recency))[0]
+        best = ranked(rows, {"lexical": [(0, 5.0), (1, 4.9)]}, Ranking(learned=False, recency=recency))[0]
         assert best.row.key.turn == first
 
 
@@ -65,26 +70,25 @@ def test_equal_scores_always_come_in_the_same_order() -> None:
 
 def test_a_turn_is_ranked_by_its_best_row_and_a_conversation_by_its_best_turns() -> None:
     rows = [row("c", "1", 0), row("c", "1", 1), row("c", "2", 2), row("d", "1", 0)]
-    found = ranked(rows, {"lexical": [(1, 9.0), (3, 8.0), (0, 7.0), (2, 6.0)]})
-    turns = by_turn(found)
-    assert [members[0][0].row.key for _, members in turns] == [rows[1].key, rows[3].key, rows[2].key]
-    assert [len(members[0][1]) for _, members in turns] == [2, 1, 1]
-    groups = by_conversation(turns)
-    assert [members[0][0].row.key.conversation for _, members in groups] == ["c", "d"]
+    placing = placed(rows, {"lexical": [(1, 9.0), (3, 8.0), (0, 7.0), (2, 6.0)]})
+    turns = by_turn(placing)
+    assert [members for _, members in turns] == [[[1, 0]], [[3]], [[2]]]
+    groups = by_conversation(placing, turns)
+    assert [rows[members[0][0]].key.conversation for _, members in groups] == ["c", "d"]
     assert groups[0][0] > turns[0][0]
 
 
 def test_nothing_found_is_nothing_ranked() -> None:
-    assert ranked([], {"lexical": [], "semantic": []}) == []
-    assert rank(Candidates((), {}), Query(Scope("a"), Filter(NOW), ()), Ranking()) == []
-    assert by_turn([]) == by_conversation([]) == []
+    for ranking in (PLAIN, Ranking()):
+        placing = placed([], {"lexical": [], "semantic": []}, ranking)
+        assert list(placing.order) == by_turn(placing) == by_conversation(placing, []) == []
 
 
 def test_the_second_stage_gives_finite_scores_whatever_the_lists_hold() -> None:
     rows = [row(turn=str(i), seq=i, words=i) for i in range(4)]
     for lists in ({"lexical": [(0, 0.0)]}, {"semantic": [(1, 1e-12)]}, {"lexical": [(2, 1e9)], "trigram": [(3, 1.0)]}):
         scores = [r.score for r in ranked(rows, lists, Ranking())]
-        assert all(0 <= s < 1e3 for s in scores)
+        assert all(0 < s < 1 for s in scores)
 
 
 @pytest.mark.parametrize("bad", [{"k": -1}, {"recency": -0.1}, {"depth": 0}, {"half_life": timedelta(0)},
@@ -96,12 +100,19 @@ def test_rankings_that_make_no_sense_are_refused(bad: dict[str, Any]) -> None:
 
 def test_bm25_counts_rare_words_more_and_long_texts_less() -> None:
     documents = {1: ["a", "b"], 2: ["a", "c"], 3: ["a", "b"] + ["x"] * 20, 4: ["d"], 5: ["e"]}
-    scores = bm25(["b"], documents)
+    scores = bm25(["b"], documents).scores
     assert set(scores) == {1, 3}
     assert scores[1] > scores[3]
-    assert bm25(["d"], documents)[4] > bm25(["a"], documents)[2] > 0
-    assert bm25(["猫*"], {1: ["猫咪"], 2: ["狗"]}).keys() == {1}
-    assert bm25([], documents) == bm25(["a"], {}) == {}
+    assert bm25(["d"], documents).scores[4] > bm25(["a"], documents).scores[2] > 0
+    assert bm25(["猫*"], {1: ["猫咪"], 2: ["狗"]}).scores.keys() == {1}
+    assert bm25([], documents).scores == bm25(["a"], {}).scores == {}
+
+
+def test_bm25_tells_which_terms_a_text_has_and_how_rare_they_are() -> None:
+    found = bm25(["a", "none", "b"], {1: ["a", "b"], 2: ["a"], 3: ["c"]})
+    assert found.having == {1: 0b101, 2: 0b001}
+    assert set(found.rarity) == {0, 2}
+    assert found.rarity[2] > found.rarity[0] > 0
 
 
 @pytest.mark.parametrize(

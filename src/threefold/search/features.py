@@ -36,12 +36,13 @@ FEATURES: Final = (
     "length", "usual_length", "place", "user", "assistant", "named", "asks",
     "asks-1", "length-1", "named-1", "asks+1", "length+1", "named+1", "when",
 )  # fmt: skip
-"""The columns: scores, reciprocal ranks (1 / (5 + rank)), the lexical score over the highest that the question allows;
-scores of the rows one and two away; the mean of the best three and the best within `REACH`; the share of the question's rarity that the row has, with the rows one, two away,
-with the one before, and with all of its conversation; its rarest word over the question's; the share of words; the
-length as log(1 + terms), also as the mean of all; the place in the conversation as log(1 + position); roles; whether its author is named in the question (1), or another
-one is (−1); whether it ends with a question mark; the same of the rows beside it (−1 where they are no candidates);
-how near its time is to one that the question names."""
+"""The columns: scores; reciprocal ranks, 1 / (5 + rank); the lexical score over the highest that the question allows;
+scores of the rows one and two away; the mean of the best three and the best within `REACH`; the share of the question's
+rarity that the row has: alone, with the rows beside it, with those within two, with the one before, with all of its
+conversation; its rarest word over the question's; the share of words; the length as log(1 + terms), also as the mean of
+all; the place in the conversation as log(1 + position); roles; whether its author is named in the question (1), or
+another one is (−1); whether it ends with a question mark; the last three of the rows beside it, −1 (0 for `named`)
+where these are no candidates; how near its time is to one that the question names."""
 
 
 class Listed(NamedTuple):
@@ -114,10 +115,9 @@ def _scaled(listed: Listed | None) -> Floats | None:
     """
     import numpy as np
 
-    if listed is None or not listed.ranks.any():
+    if listed is None or not (best := float(listed.scores.max())) > 0.0:
         return None
     has = listed.ranks > 0
-    best = listed.scores.max()
     floor = listed.scores[has].min() if listed.cut else 0.0
     return np.where(has, (listed.scores - floor) / best, 0.0)
 

@@ -1,7 +1,7 @@
 """Ranking: candidate lists become one order of rows, then of turns or conversations. Pure.
 
 First stage: weighted reciprocal rank fusion (Cormack, Clarke, Büttcher 2009). Second stage (`Ranking.learned`): a
-ranker that reads scores, words, authors and times in their conversation. Then the recency lift. `Ranked` has every step.
+ranker that reads scores, words, authors and times in their conversation. Then the recency lift. `Ranked` has each step.
 """
 
 from __future__ import annotations
@@ -131,9 +131,7 @@ def rank(found: Candidates, query: Query, ranking: Ranking, periods: Sequence[Pe
     likely = seen = None
     score = fused * lift
     if ranking.learned and found.rows:
-        first = {name: hits[: ranking.depth] for name, hits in found.lists.items()}
-        head = sorted({number for hits in first.values() for number, _ in hits})
-        seen = _seen(found, first, head, query, ranking, periods)
+        head, seen = observed(found, query, ranking, periods)
         likely = ranker().likely(seen)
         score = _over_the_rest(score, head, lifted(likely, lift[head]))
     columns = score.tolist(), fused.tolist()
@@ -162,15 +160,10 @@ def _fused(listed: Mapping[ListName, Listed], rows: int, ranking: Ranking) -> Fl
     return fused
 
 
-def _seen(
-    found: Candidates,
-    first: Mapping[ListName, Sequence[tuple[int, float]]],
-    head: Sequence[int],
-    query: Query,
-    ranking: Ranking,
-    periods: Sequence[Period],
-) -> Floats:
-    """The features of the head, as if the lists ended where it does."""
+def observed(found: Candidates, query: Query, ranking: Ranking, periods: Sequence[Period]) -> tuple[list[int], Floats]:
+    """The numbers of the rows that the second stage orders, and their features, as if the lists were no deeper."""
+    first = {name: hits[: ranking.depth] for name, hits in found.lists.items()}
+    head = sorted({number for hits in first.values() for number, _ in hits})
     place = {number: i for i, number in enumerate(head)}
     told = {number for name in WORDS for number, _ in first.get(name, ())}
     rows = [row if number in told else row._replace(having=0) for number, row in ((n, found.rows[n]) for n in head)]
@@ -180,7 +173,7 @@ def _seen(
         )
         for name, hits in first.items()
     }
-    return features(rows, listed, found.rarity, query, periods)
+    return head, features(rows, listed, found.rarity, query, periods)
 
 
 def lifted(likely: Floats, lift: Floats) -> Floats:
@@ -193,7 +186,7 @@ def _over_the_rest(score: Floats, head: Sequence[int], likely: Floats) -> Floats
     """The scores of all: those of the head, and below its least the others in their own order."""
     import numpy as np
 
-    whole = score * (likely.min() / score.max()) * 0.999
+    whole = score * (0.999 * likely.min() / max(score.max(), 1e-12))
     whole[head] = likely
     return np.asarray(whole)
 

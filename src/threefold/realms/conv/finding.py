@@ -69,7 +69,7 @@ def find(scope: Scope, ports: Ports, request: Request) -> Results:
     ranking = request.ranking or ports.ranking
 
     wanted = request.offset + request.limit
-    query, warnings = _query(scope, ports, text, where, request.lists, max(ranking.depth, 2 * wanted))
+    query, warnings = question_for(scope, ports, text, where, request.lists, max(ranking.depth, 2 * wanted))
     named = periods(text[:MAX_QUERY], where.now) if ranking.learned else ()
     for _ in range(MAX_DEEPER):
         found = ports.store.candidates(query)
@@ -91,7 +91,7 @@ def find(scope: Scope, ports: Ports, request: Request) -> Results:
     return Results(hits, _mode(query, found), (*warnings, *found.warnings), found.corrections)
 
 
-def _query(
+def question_for(
     scope: Scope, ports: Ports, text: str, where: Filter, lists: Sequence[ListName], depth: int
 ) -> tuple[Query, tuple[str, ...]]:
     """The question for the store, and warnings about what cannot be asked."""

@@ -1,0 +1,150 @@
+"""The questions that the ranker learns from: candidates and features by the product, labels by the sets."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "benchmarks"))
+
+from _dataset import Dataset, Entry, Question, item_of  # noqa: E402
+from _metrics import distinct, mean, measure  # noqa: E402
+from _sets import load  # noqa: E402
+from _store import embed, open_store, progress, record  # noqa: E402
+
+from threefold import Handle, Threefold  # noqa: E402
+from threefold.model.query import LISTS, Filter, ListName  # noqa: E402
+from threefold.model.times import now  # noqa: E402
+from threefold.realms.conv.finding import question_for  # noqa: E402
+from threefold.search.rank import Ranking, observed  # noqa: E402
+from threefold.text.dates import periods  # noqa: E402
+
+# What is learned in each set; of LongMemEval, rows of the turn that holds the answer count, those that hold it double.
+UNITS = {
+    "chats": "message", "longmemeval": "turn", "lifebench": "record", "scifact": "document",
+    "locomo": "message", "xquad": "paragraph",
+}  # fmt: skip
+# One question in so many is learned a second time as it looks in a store without an embedder.
+WITHOUT_SEMANTIC = 3
+# Rows of a question that are learned from: the first by rank fusion, and all that are right.
+LEARNED = 120
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """Features and labels (0, 1, 2) of some rows of one question."""
+
+    seen: Any
+    labels: Any
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question with its candidates: their features, order by rank fusion, labels, and names as turn and items."""
+
+    question: Question
+    seen: Any
+    fused: Any
+    labels: Any
+    turns: tuple[tuple[str, str], ...]
+    items: tuple[Mapping[str, str], ...]
+    without_semantic: Lesson | None
+
+    def lessons(self) -> Iterator[Lesson]:
+        """What is learned from it; nothing where no right row was found."""
+        kept = np.union1d(np.argsort(-self.fused, kind="stable")[:LEARNED], np.flatnonzero(self.labels))
+        if self.labels.any():
+            yield Lesson(self.seen[kept], self.labels[kept])
+        if self.without_semantic is not None and self.without_semantic.labels.any():
+            yield self.without_semantic
+
+
+def asked_of(name: str, data: Path, stores: Path | None) -> list[Asked]:
+    """Record a set, unless it is there, and ask its questions; spelling variants are left out."""
+    folder = ROOT / "benchmarks" / "data" / "chats" if name == "chats" else data / name
+    dataset = load(name, folder)
+    with (
+        tempfile.TemporaryDirectory() as place,
+        open_store(str(stores / name if stores else place), "bundled") as db,
+    ):
+        entries = {}
+        with progress(desc=name, unit="turn") as bar:
+            for user, history in dataset.histories.items():
+                known = list(history())
+                record(db, f"{name}:{user}", [entry.turn for entry in known], bar)
+                entries[user] = {(entry.turn.conversation, entry.turn.id): entry for entry in known}
+        embed(db)
+        questions = [q for q in dataset.questions if not q.groups[0].startswith("variant")]
+        found = [
+            _ask(dataset, db.user(f"{name}:{q.user}"), db, q, entries[q.user], i % WITHOUT_SEMANTIC == 0)
+            for i, q in enumerate(progress(questions, desc=f"{name}, asking", unit="question"))
+        ]
+    return [asked for asked in found if asked is not None]
+
+
+def _ask(
+    dataset: Dataset, handle: Handle, db: Threefold, question: Question, entries: Mapping[Any, Entry], twice: bool
+) -> Asked | None:
+    full = _observe(dataset, handle, db, question, entries, LISTS)
+    if full is None:
+        return None
+    seen, fused, labels, turns, items = full
+    poorer = _observe(dataset, handle, db, question, entries, LISTS[:2]) if twice else None
+    lesson = None if poorer is None else Lesson(poorer[0], poorer[2])
+    return Asked(question, seen, fused, labels, turns, items, lesson)
+
+
+def _observe(
+    dataset: Dataset,
+    handle: Handle,
+    db: Threefold,
+    question: Question,
+    entries: Mapping[Any, Entry],
+    lists: Sequence[ListName],
+) -> tuple[Any, Any, Any, tuple[tuple[str, str], ...], tuple[Mapping[str, str], ...]] | None:
+    ranking, at = Ranking(), now()
+    ports = db._ports  # noqa: SLF001 - the ranker is a part of the product
+    query, _ = question_for(handle.scope, ports, question.text, Filter(at), lists, ranking.depth)
+    found = ports.store.candidates(query)
+    if not found.rows:
+        return None
+    head, seen = observed(found, query, ranking, periods(question.text, at))
+    rows = [found.rows[number] for number in head]
+    turns = tuple((row.key.conversation, row.key.turn) for row in rows)
+    items = tuple(
+        {unit: item_of(unit, entries[turn], row.role) for unit in dataset.units}
+        for row, turn in zip(rows, turns, strict=True)
+    )
+    right = [UNITS[dataset.name], *(["message"] if dataset.name == "longmemeval" else [])]
+    labels = np.array([sum(item[unit] in question.gold[unit] for unit in right) for item in items])
+    fused = np.zeros(len(rows))
+    place = {number: i for i, number in enumerate(head)}
+    for name, hits in found.lists.items():
+        for rank, (number, _) in enumerate(hits, 1):
+            fused[place[number]] += ranking.weights[name] / (ranking.k + rank)
+    return seen, fused, labels, turns, items
+
+
+def metrics_of(asked: Sequence[Asked], likely: Sequence[Any]) -> Iterator[tuple[str, str, dict[str, float], int]]:
+    """(unit, group, metrics, questions) of rows ordered by `likely`, as `benchmarks/recall.py` has them."""
+    for unit in asked[0].question.gold:
+        if unit == "session":
+            continue
+        groups: dict[str, list[dict[str, float]]] = defaultdict(list)
+        for one, scores in zip(asked, likely, strict=True):
+            turns: dict[tuple[str, str], int] = {}
+            for number in np.lexsort((-one.fused, -scores)):
+                turns.setdefault(one.turns[number], number)
+            ranked = distinct(one.items[number][unit] for number in turns.values())
+            for group in one.question.groups:
+                groups[group].append(measure(ranked[:20], one.question.gold[unit]))
+        for group, measured in groups.items():
+            yield unit, group, mean(measured), len(measured)
