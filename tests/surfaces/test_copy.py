@@ -19,10 +19,11 @@ from postgres_server import server
 
 import threefold
 from threefold.errors import Conflict, InvalidInput
+from threefold.model.record import RowKey
 from threefold.surfaces.cli.main import main
 from threefold.testing.contract.desk import NOW
 from threefold.testing.fakes import Clock, HashEmbedder
-from threefold.transfer.questions import LIMIT, _unlike
+from threefold.transfer.questions import _unlike
 
 SETTINGS = {"embedder": HashEmbedder(16), "background": False, "durable": False, "clock": Clock(), "ttl": None}
 
@@ -190,15 +191,18 @@ def test_a_copy_that_is_killed_is_resumed(source: Path, tmp_path: Path) -> None:
 
 
 def test_equal_scores_may_change_places_and_be_cut_differently() -> None:
-    def scores(*pairs: tuple[str, float]) -> dict[tuple[str, str], float]:
-        return {("c", turn): score for turn, score in pairs}
+    def scores(*pairs: tuple[str, float]) -> dict[RowKey, float]:
+        return {RowKey("c", turn, 0): score for turn, score in pairs}
 
-    full = [(f"{i}", 1 - i / 100) for i in range(LIMIT - 1)]
-    assert _unlike(scores(("a", 0.5), ("b", 0.5)), scores(("b", 0.50001), ("a", 0.5)), 1e-4, "target") is None
-    assert _unlike(scores(*full, ("a", 0.5)), scores(*full, ("b", 0.5)), 1e-4, "target") is None
-    assert "not among" in str(_unlike(scores(*full, ("a", 0.6)), scores(*full, ("b", 0.5)), 1e-4, "target"))
-    assert "not among" in str(_unlike(scores(("a", 0.5)), scores(), 1e-4, "target"))
-    assert "0.50000" in str(_unlike(scores(("a", 0.6)), scores(("a", 0.5)), 1e-4, "target"))
+    def unlike(one: dict[RowKey, float], other: dict[RowKey, float]) -> str | None:
+        return _unlike(one, other, 20, 1e-4, "target")
+
+    full = [(f"{i}", 1 - i / 100) for i in range(19)]
+    assert unlike(scores(("a", 0.5), ("b", 0.5)), scores(("b", 0.50001), ("a", 0.5))) is None
+    assert unlike(scores(*full, ("a", 0.5)), scores(*full, ("b", 0.5))) is None
+    assert "not among" in str(unlike(scores(*full, ("a", 0.6)), scores(*full, ("b", 0.5))))
+    assert "not among" in str(unlike(scores(("a", 0.5)), scores()))
+    assert "0.50000" in str(unlike(scores(("a", 0.6)), scores(("a", 0.5))))
 
 
 def test_a_store_moves_to_postgresql_and_back(source: Path, tmp_path: Path, capsys: Any) -> None:

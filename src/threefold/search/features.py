@@ -115,7 +115,7 @@ def _scaled(listed: Listed | None) -> Floats | None:
     """
     import numpy as np
 
-    if listed is None or not (best := float(listed.scores.max())) > 0.0:
+    if listed is None or not (best := float(listed.scores.max(initial=0.0))) > 0.0:
         return None
     has = listed.ranks > 0
     floor = listed.scores[has].min() if listed.cut else 0.0
@@ -177,7 +177,7 @@ def _shares(rows: Sequence[Candidate], rarity: Sequence[float], places: _Places)
     """How much of the question the row has, alone and together with what stands around it."""
     import numpy as np
 
-    weights = np.array(rarity, dtype=np.float64)
+    weights = np.array(rarity[:TOLD], dtype=np.float64)
     total = weights.sum()
     if not total:
         return [np.zeros(len(rows)) for _ in range(7)]
@@ -185,7 +185,7 @@ def _shares(rows: Sequence[Candidate], rarity: Sequence[float], places: _Places)
     before, after, near = _joined(places, told)
     chats = np.flatnonzero(np.diff(places.chat, prepend=-1))
     together = np.bitwise_or.reduceat(told, chats)[places.chat]
-    bits = np.arange(min(len(weights), TOLD))
+    bits = np.arange(len(weights))
     spread = [(each[:, None] >> bits & 1).astype(np.float64) for each in (told, before | after, near, before, together)]
     columns = [each @ weights / total for each in spread]
     columns += [(spread[0] * weights).max(axis=1) / weights.max(), spread[0].mean(axis=1)]

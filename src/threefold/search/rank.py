@@ -6,15 +6,17 @@ ranker that reads scores, words, authors and times in their conversation. Then t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from threefold.errors import InvalidInput
-from threefold.model.query import LISTS, Candidate, Candidates, ListName, Query
+from threefold.model.query import LISTS, TOLD, Candidate, Candidates, ListName, Query
 from threefold.search.features import FEATURES, Listed, features
 from threefold.search.ranker import Ranker, load_ranker
 
@@ -25,9 +27,10 @@ if TYPE_CHECKING:
     from threefold.text.dates import Period
 
     Floats = npt.NDArray[np.float64]
+    Ints = npt.NDArray[np.int64]
 
-# The lists that tell which words of the question a row has.
-WORDS: tuple[ListName, ...] = ("lexical", "trigram")
+# Scores of a list that are this near, relative to its best, are one score that was added up in another order.
+EQUAL = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +38,11 @@ class Ranking:
     """How candidates are ranked; the defaults were chosen on development data (docs/benchmarks.md).
 
     `weights` and `k` are those of reciprocal rank fusion: a row's fused score is the sum over lists of
-    weight / (k + rank), rank from 1. `learned` is the second stage: the first `depth` rows of each list are ordered by
-    how likely each is to be what is asked for, a number from 0 to 1 that means the same in every store; what stands
-    deeper follows in order of its fused score. With `learned=False` the fused score is all. The recency lift multiplies
-    the fused score, or the odds of that likelihood, by 1 + `recency` · 2^(−age / `half_life`); `recency=0` switches it
-    off.
+    weight / (k + rank), rank from 1; equal scores share a rank. `learned` is the second stage: the first `depth` rows
+    of each list are ordered by how likely each is to be what is asked for, a number from 0 to 1 that means the same in
+    every store. With `learned=False` the fused score is all. The recency lift multiplies the fused score, or the odds
+    of that likelihood, by 1 + `recency` · 2^(−age / `half_life`); `recency=0` switches it off. What stands deeper in
+    all lists follows, by fused score: that up to twice `depth`, up to four times, and so on.
     """
 
     k: float = 10.0
@@ -50,8 +53,8 @@ class Ranking:
     depth: int = 200
 
     def __post_init__(self) -> None:
-        if not all(value >= 0 for value in (self.k, self.recency, *self.weights.values())):
-            raise InvalidInput("ranking: k, weights and recency must be numbers that are not negative")
+        if not all(value >= 0 and math.isfinite(value) for value in (self.k, self.recency, *self.weights.values())):
+            raise InvalidInput("ranking: k, weights and recency must be finite numbers that are not negative")
         if unknown := set(self.weights) - set(LISTS):
             raise InvalidInput(f"ranking: weights are for {', '.join(LISTS)}, not {', '.join(map(str, unknown))}")
         if self.half_life <= timedelta(0):
@@ -93,11 +96,14 @@ class Ranked:
 class Placing:
     """All candidates in order. `order` has row numbers, best first; the other columns belong to the row numbers.
 
-    `head` numbers the rows that the second stage ordered, `likely` and `seen` are what it made of them and looked at.
+    `tier` says how deep the row stands where it stands best: 0 within `Ranking.depth`, 1 within twice that, 2 within
+    four times. `head` numbers the rows that the second stage ordered, `likely` and `seen` are what it made of them and
+    looked at.
     """
 
     rows: Sequence[Candidate]
     order: Sequence[int]
+    tier: Sequence[int]
     score: Sequence[float]
     fused: Sequence[float]
     lift: Sequence[float]
@@ -121,11 +127,12 @@ class Placing:
 def rank(found: Candidates, query: Query, ranking: Ranking, periods: Sequence[Period] = ()) -> Placing:
     """Order all candidates, best first; `periods` are the times that the question names.
 
-    Equal scores come in order of the fused score, newest, then key, so that the order is always the same. How the first
-    rows stand does not depend on how long the lists are beyond `ranking.depth`.
+    Equal scores come in order of the fused score, newest, then key, so that the order is always the same. Longer lists
+    only add to its end, so that pages fit together: whole tiers, where `query.depth` is `ranking.depth` doubled some
+    times.
     """
     listed = {name: _listed(hits, len(found.rows)) for name, hits in found.lists.items()}
-    fused = _fused(listed, len(found.rows), ranking)
+    tier, fused = _fused(found.lists, listed, len(found.rows), ranking)
     lift = recency_lifts([row.at for row in found.rows], query.where.now, ranking)
     head: list[int] = []
     likely = seen = None
@@ -133,40 +140,65 @@ def rank(found: Candidates, query: Query, ranking: Ranking, periods: Sequence[Pe
     if ranking.learned and found.rows:
         head, seen = observed(found, query, ranking, periods)
         likely = ranker().likely(seen)
-        score = _over_the_rest(score, head, lifted(likely, lift[head]))
-    columns = score.tolist(), fused.tolist()
-    keys = [(-s, -f, -row.at.timestamp(), row.key) for s, f, row in zip(*columns, found.rows, strict=True)]
+        score[head] = lifted(likely, lift[head])
+    _place_below(score, tier, ranking)
+    columns = tier.tolist(), score.tolist(), fused.tolist()
+    keys = [(t, -s, -f, -row.at.timestamp(), row.key) for t, s, f, row in zip(*columns, found.rows, strict=True)]
     order = sorted(range(len(keys)), key=keys.__getitem__)
     return Placing(found.rows, order, *columns, lift.tolist(), listed, head, likely, seen)
 
 
+def depth_for(rows: int, ranking: Ranking) -> int:
+    """How deep the lists of a question must be for at least so many rows: `ranking.depth` doubled some times."""
+    return ranking.depth << max(0, (-(-rows // ranking.depth) - 1).bit_length())
+
+
 def _listed(hits: Sequence[tuple[int, float]], rows: int) -> Listed:
+    """A list as columns. Equal scores share a rank: which of them comes first says only how a store numbers rows."""
     import numpy as np
 
     scores, ranks = np.zeros(rows), np.zeros(rows, dtype=np.int64)
-    numbers = [number for number, _ in hits]
-    scores[numbers] = [score for _, score in hits]
-    ranks[numbers] = np.arange(1, len(hits) + 1)
+    if hits:
+        numbers, values = [number for number, _ in hits], np.array([score for _, score in hits])
+        lower = np.diff(values, prepend=np.inf) < -EQUAL * values[0]
+        scores[numbers] = values
+        ranks[numbers] = np.maximum.accumulate(np.where(lower, np.arange(1, len(hits) + 1), 1))
     return Listed(scores, ranks)
 
 
-def _fused(listed: Mapping[ListName, Listed], rows: int, ranking: Ranking) -> Floats:
+def _fused(
+    lists: Mapping[ListName, Sequence[tuple[int, float]]],
+    listed: Mapping[ListName, Listed],
+    rows: int,
+    ranking: Ranking,
+) -> tuple[Ints, Floats]:
+    """The tier of each row, and its fused score over the lists as deep as that tier."""
     import numpy as np
 
-    fused = np.zeros(rows)
-    for name, column in listed.items():
-        weight = ranking.weights.get(name, 1.0)
-        fused += np.where(column.ranks > 0, weight / (ranking.k + column.ranks), 0.0)
-    return fused
+    tier, fused = np.full(rows, np.iinfo(np.int64).max), np.zeros(rows)
+    for name, hits in lists.items():
+        numbers = np.array([number for number, _ in hits], dtype=np.int64)
+        # Beginning with 0 within `depth`: the number of bits of how many times that deep it stands.
+        here = np.frexp(np.arange(len(hits)) // ranking.depth)[1]
+        shares = ranking.weights.get(name, 1.0) / (ranking.k + listed[name].ranks[numbers])
+        fused[numbers] = np.where(here < tier[numbers], 0.0, fused[numbers]) + np.where(
+            here > tier[numbers], 0.0, shares
+        )
+        tier[numbers] = np.minimum(tier[numbers], here)
+    return tier, fused
 
 
 def observed(found: Candidates, query: Query, ranking: Ranking, periods: Sequence[Period]) -> tuple[list[int], Floats]:
     """The numbers of the rows that the second stage orders, and their features, as if the lists were no deeper."""
     first = {name: hits[: ranking.depth] for name, hits in found.lists.items()}
-    head = sorted({number for hits in first.values() for number, _ in hits})
+    # By key, so that the sums are the same to the last bit however the rows are numbered.
+    head = sorted({number for hits in first.values() for number, _ in hits}, key=lambda number: found.rows[number].key)
     place = {number: i for i, number in enumerate(head)}
-    told = {number for name in WORDS for number, _ in first.get(name, ())}
-    rows = [row if number in told else row._replace(having=0) for number, row in ((n, found.rows[n]) for n in head)]
+    plain, near = ({number for number, _ in first.get(name, ())} for name in ("lexical", "trigram"))
+    corrected = sum(1 << i for i, term in enumerate(query.terms[:TOLD]) if term in found.corrections)
+    # A deeper list of variants would tell of more rows that they have a corrected word.
+    unknown = {number: corrected if number in plain else -1 for number in head if number not in near}
+    rows = [found.rows[n]._replace(having=found.rows[n].having & ~unknown.get(n, 0)) for n in head]
     listed = {
         name: _listed([(place[number], score) for number, score in hits], len(head))._replace(
             cut=len(hits) >= ranking.depth
@@ -182,13 +214,16 @@ def lifted(likely: Floats, lift: Floats) -> Floats:
     return odds / (1.0 + odds)
 
 
-def _over_the_rest(score: Floats, head: Sequence[int], likely: Floats) -> Floats:
-    """The scores of all: those of the head, and below its least the others in their own order."""
+def _place_below(score: Floats, tier: Ints, ranking: Ranking) -> None:
+    """Scale the fused scores of every tier but the first so that three together are below the least of the one before.
+
+    Three is what `by_conversation` adds up. By the most that a fused score can be, not by the best here.
+    """
     import numpy as np
 
-    whole = score * (0.999 * likely.min() / max(score.max(), 1e-12))
-    whole[head] = likely
-    return np.asarray(whole)
+    most = sum(ranking.weights.get(name, 1.0) for name in LISTS) / (ranking.k + 1.0) * (1.0 + ranking.recency)
+    for above, below in pairwise(np.unique(tier)):
+        score[tier == below] *= 0.5 * score[tier == above].min() / max(most, 1e-300)
 
 
 def recency_lifts(ats: Sequence[datetime], now: datetime, ranking: Ranking) -> Floats:
@@ -213,18 +248,21 @@ def by_turn(placing: Placing) -> list[Group]:
 
 
 def by_conversation(placing: Placing, turns: Sequence[Group], rest: float = 0.5, counted: int = 3) -> list[Group]:
-    """One group for each conversation: the best turn's score, plus `rest` of the next and `rest`² of the one after."""
+    """One group for each conversation: the best turn's score, plus `rest` of the next and `rest`² of the one after.
+
+    Turns of a deeper tier than the best one do not count: longer lists would add more of them.
+    """
     groups: dict[str, list[Turn]] = {}
     for _, members in turns:
         for turn in members:
             groups.setdefault(placing.rows[turn[0]].key.conversation, []).append(turn)
-    scored = [(_blend([placing.score[turn[0]] for turn in found[:counted]], rest), found) for found in groups.values()]
-    scored.sort(key=lambda group: (-group[0], placing.rows[group[1][0][0]].key.conversation))
-    return scored
-
-
-def _blend(scores: Sequence[float], rest: float) -> float:
-    return sum(score * rest**place for place, score in enumerate(scores))
+    scored = []
+    for conversation, found in groups.items():
+        tier = placing.tier[found[0][0]]
+        scores = [placing.score[turn[0]] for turn in found[:counted] if placing.tier[turn[0]] == tier]
+        blend = sum(score * rest**place for place, score in enumerate(scores))
+        scored.append(((tier, -blend, conversation), found))
+    return [(-blend, found) for (_, blend, _), found in sorted(scored, key=lambda group: group[0])]
 
 
 @cache

@@ -53,9 +53,10 @@ class VectorCache:
         scores = matrix.vectors @ vector
         if allowed is not None:
             scores = np.where(np.isin(matrix.ids, np.asarray(allowed, dtype=np.int64)), scores, -np.inf)
-        everything = len(scores) <= depth
-        top = np.arange(len(scores)) if everything else np.argpartition(-scores, depth - 1)[:depth]
-        order = top[np.lexsort((matrix.ids[top], -scores[top]))]
+        # Of equal ones at the cut the first are taken, so that a longer list begins with the shorter one.
+        least = np.partition(scores, -depth)[-depth] if len(scores) > depth else -np.inf
+        top = np.flatnonzero(scores >= least)
+        order = top[np.lexsort((matrix.ids[top], -scores[top]))][:depth]
         order = order[scores[order] > 0]
         return list(zip(matrix.ids[order].tolist(), scores[order].tolist(), strict=True))
 

@@ -17,7 +17,7 @@ from threefold.realms.conv.hits import Presentation, Results, present
 from threefold.realms.conv.recorder import Moment
 from threefold.realms.conv.wiring import Ports
 from threefold.search.embedding import embed
-from threefold.search.rank import Ranking, by_conversation, by_turn, rank
+from threefold.search.rank import Ranking, by_conversation, by_turn, depth_for, rank
 from threefold.text.dates import periods
 from threefold.text.terms import query_terms
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 MAX_LIMIT = 10_000
 # Longer questions are cut: what stands there is a document, and every word of it costs a look-up.
 MAX_QUERY, MAX_TERMS = 10_000, 256
-# How often a search asks for longer lists where these gave fewer hits than wanted, and how much longer.
+# How often a search asks for longer lists where these gave fewer hits than wanted, and how much longer: a power of 2.
 MAX_DEEPER, DEEPER = 3, 4
 # Turns of a conversation that come with a hit that is grouped by conversation, the best one included.
 MAX_TURNS = 3
@@ -69,7 +69,7 @@ def find(scope: Scope, ports: Ports, request: Request) -> Results:
     ranking = request.ranking or ports.ranking
 
     wanted = request.offset + request.limit
-    query, warnings = question_for(scope, ports, text, where, request.lists, max(ranking.depth, 2 * wanted))
+    query, warnings = question_for(scope, ports, text, where, request.lists, depth_for(2 * wanted, ranking))
     named = periods(text[:MAX_QUERY], where.now) if ranking.learned else ()
     for _ in range(MAX_DEEPER):
         found = ports.store.candidates(query)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 _DAY = 86_400.0
 _WEEK = 7 * _DAY
@@ -32,6 +34,8 @@ class Period:
 
 def nearness(periods: Sequence[Period], at: datetime) -> float:
     """How near `at` (UTC when it has no zone) is to the nearest of `periods`, from 0 to 1; see `nearness_of`."""
+    import numpy as np
+
     at = at.replace(tzinfo=UTC) if at.tzinfo is None else at
     return float(nearness_of(periods, np.array([(at - _EPOCH).total_seconds()]))[0])
 
@@ -43,6 +47,8 @@ def nearness_of(periods: Sequence[Period], ats: npt.NDArray[np.float64]) -> npt.
     tolerance in quarters of the period's length, each quarter at least a day and at most 90. The tolerance is a day,
     since days begin at other times elsewhere; half a day for periods that come every week.
     """
+    import numpy as np
+
     best = np.zeros(len(ats))
     for period in periods:
         since = (period.since - _EPOCH).total_seconds()
