@@ -23,6 +23,7 @@ DIGESTS = {
         "0001_record": "4113e3dae2d2d94c89736e867a862edd4b9d8a11ac1a555366d8f4ad8786898a",
         "0002_words": "6e0cde0f277de4eadfb56a88d5388c1d3895cc660e418ef6fab4009cae4e7353",
         "0003_lighter": "3017c14f941fcd237c136358e827562355c27622c1bd180a68d93c56e0bbb0e6",
+        "0004_growing_vectors": "de7d07c160f05db87d11a38c8c11e55266cff82285ed0ccfba7421431e615665",
     },
     "threefold.backends.postgres": {
         "0001_record": "82df2980f691011d01ce1d8843d650be23754f1e333bccb3ca77bae42d1dcf91",
