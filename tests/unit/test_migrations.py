@@ -53,6 +53,7 @@ def age(folder: Path) -> None:
     db = apsw.Connection(str(folder / "record.db"))
     db.execute(
         """DROP TABLE migrations; PRAGMA user_version = 1; ALTER TABLE owners DROP COLUMN words;
+           ALTER TABLE owners DROP COLUMN replaced;
            CREATE INDEX waiting_of_owner ON waiting (owner); CREATE INDEX waiting_due ON waiting (due, row);
            UPDATE rows SET event_type = 'event.user.prompt', path = 'user.prompt' WHERE role = 'user'"""
     )
