@@ -179,12 +179,11 @@ def test_migrating_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     open_store(tmp_path).close()
     age(tmp_path)
     with_one_more(monkeypatch, "CREATE TABLE more (id INTEGER PRIMARY KEY);")
+    missing = [str(found) for found in schema.known()[1:]]
+    assert missing[-1].endswith("_test")
     for _ in range(2):
         waiting = migrate_store(str(tmp_path), dry_run=True)
-        assert (waiting.number, [str(m) for m in waiting.migrations]) == (
-            1,
-            ["0002_words", "0003_lighter", "0004_test"],
-        )
+        assert (waiting.number, [str(m) for m in waiting.migrations]) == (1, missing)
     done = migrate_store(str(tmp_path))
-    assert (done.number, [str(m) for m in done.migrations]) == (4, ["0002_words", "0003_lighter", "0004_test"])
+    assert (done.number, [str(m) for m in done.migrations]) == (len(missing) + 1, missing)
     assert migrate_store(str(tmp_path)) == migrate_store(str(tmp_path), dry_run=True)
