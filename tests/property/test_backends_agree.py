@@ -155,8 +155,10 @@ class BackendsAgree(RuleBasedStateMachine):
             lists = {}
             for name in ("lexical", "trigram"):
                 lists[name] = {answer.rows[i].key for i, _ in answer.lists[name]}
+            # Whole candidates: author, whether it asks, which words of the question it has.
             places = {row.key: row for row in answer.rows if row.key in lists["lexical"] | lists["trigram"]}
-            return lists, places, dict(answer.corrections), len(answer.warnings)
+            rarity = [round(each, 6) for each in answer.rarity] if places else None
+            return lists, places, rarity, dict(answer.corrections), len(answer.warnings)
 
         self.both(found)
 

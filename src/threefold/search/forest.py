@@ -7,6 +7,7 @@ which leaves of each tree are still possible. A row's leaf is the first that no 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
@@ -57,6 +58,9 @@ def forest_of(written: dict[str, Any]) -> Forest:
 
     `features` are the columns' names; each of `trees` has `tests`, a list of [feature, threshold, first, last] where a
     value above the threshold rules out the leaves first to last, and `leaves`, their values from left to right.
+
+    Raises:
+        ValueError, KeyError, TypeError, IndexError: it is no forest.
     """
     import numpy as np
 
@@ -64,10 +68,15 @@ def forest_of(written: dict[str, Any]) -> Forest:
     leaves = np.zeros((len(trees), MAX_LEAVES))
     tests: list[list[tuple[float, int, int]]] = [[] for _ in names]
     for number, tree in enumerate(trees):
-        leaves[number, : len(tree["leaves"])] = tree["leaves"]
+        last_leaf = len(tree["leaves"]) - 1
+        leaves[number, : last_leaf + 1] = tree["leaves"]
         for feature, threshold, first, last in tree["tests"]:
+            if not (0 <= feature < len(names) and 0 <= first <= last < last_leaf and math.isfinite(threshold)):
+                raise ValueError(f"tree {number} has a test that fits no tree: {feature, threshold, first, last}")
             ruled_out = (1 << last + 1) - (1 << first)
             tests[feature].append((threshold, number, 0xFFFF & ~ruled_out))
+    if not (leaves.shape[0] and np.isfinite(leaves).all()):
+        raise ValueError("there are no trees, or leaves that are no numbers")
     return Forest(names, tuple(_table(sorted(of), len(trees)) for of in tests), leaves)
 
 

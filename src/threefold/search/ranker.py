@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -45,6 +46,8 @@ def load_ranker(path: Path) -> Ranker:
         written = json.loads(path.read_text("utf-8"))
         forest = forest_of(written["forest"])
         ranker = Ranker(forest, float(written["slope"]), float(written["offset"]))
+        if not math.isfinite(ranker.slope * ranker.offset):
+            raise ValueError("slope and offset must be numbers")
     except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
         raise IntegrityError(f"the ranker {path.name} cannot be read ({error}); install threefold anew") from None
     if forest.features != FEATURES:

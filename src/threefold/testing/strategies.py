@@ -82,7 +82,7 @@ def texts(max_size: int = 60) -> st.SearchStrategy[str]:
         ["river", "boats", "Lisbon", "Café", "it's", "l'amour", "C++", "a_b", "getUserName", "v1.2.3",
         "x@y.org", "成语接龙",
          "しりとり", "끝말잇기", "ไปตลาด", "हिन्दी", "مَدِينَة", "Straße", "İstanbul", "ﷺ", "ﬁn", "🎉", "e\u0301", "½",
-         "№5", "\x00", "--"]
+         "№5", "\x00", "--", "where?", "どこ？", "أين؟", "why?\x00"]
     )  # fmt: skip
     return st.text(max_size=max_size) | st.lists(words, max_size=8).map(" ".join)
 
@@ -103,7 +103,8 @@ def turns(draw: st.DrawFn, conversations: st.SearchStrategy[str], names: st.Sear
     """A turn with some of everything."""
     started = draw(moments())
     ended = started + timedelta(minutes=draw(st.integers(0, 30)))
-    said = draw(st.lists(st.tuples(st.sampled_from(SUBMISSION_KINDS), texts()), max_size=3))
+    authors = st.sampled_from([None, None, "Ana", "张伟", "a\x00b"])
+    said = draw(st.lists(st.tuples(st.sampled_from(SUBMISSION_KINDS), texts(), authors), max_size=3))
     answer = draw(st.none() | texts())
     data = draw(st.lists(st.binary(max_size=20), max_size=2))
     note = draw(st.none() | texts())
@@ -114,7 +115,7 @@ def turns(draw: st.DrawFn, conversations: st.SearchStrategy[str], names: st.Sear
         ended=ended,
         status=draw(st.sampled_from(STATUSES)),
         title=draw(st.none() | texts(20)),
-        submissions=tuple(Submission(kind, text, started) for kind, text in said),
+        submissions=tuple(Submission(kind, text, started, author=author) for kind, text, author in said),
         attachments=tuple(Attachment(f"file{i}.txt", d, started, None, answer) for i, d in enumerate(data)),
         notes=() if note is None else (Note(note, ended),),
         completion=None if answer is None else Completion(answer, ended),

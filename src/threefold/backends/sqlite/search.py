@@ -191,14 +191,16 @@ def _answer(db: apsw.Connection, owner: int, query: Query, found: _Found) -> Can
     for number, conversation, turn, seq, role, at, position, words, author, ending in fetch(
         db,
         f"""SELECT r.id, c.name, t.name, r.seq, r.role, r.at, r.position, r.word_count, r.author,
-                  substr(r.text, -{ENDING})
+                  substr(CAST(r.text AS BLOB), -{4 * ENDING})
            FROM json_each(?) AS wanted CROSS JOIN rows AS r ON r.id = wanted.value AND +r.owner = ?
            CROSS JOIN turns AS t ON t.id = r.turn CROSS JOIN conversations AS c ON c.id = r.conversation""",
         (json.dumps(sorted(numbers)), owner),
     ):
         index[number] = len(rows)
         key, having = RowKey(conversation, turn, seq), found.having.get(number, 0)
-        rows.append(Candidate(key, role, from_micros(at), position, words, author, asks(ending), having))
+        # Cut as bytes, at most four a character: as text it would end at a NUL.
+        asking = asks(ending.decode("utf-8", "ignore")[-ENDING:])
+        rows.append(Candidate(key, role, from_micros(at), position, words, author, asking, having))
     lists = {name: tuple((index[n], score) for n, score in hits if n in index) for name, hits in found.lists.items()}
     rarity = rarity_of(len(query.terms), *found.rarity)
     return Candidates(tuple(rows), lists, rarity, {w: v for w, v in found.corrected.items() if v}, found.warnings)

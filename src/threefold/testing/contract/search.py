@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from math import log
 
 import pytest
 
-from threefold.model.query import LISTS, Filter, Query
+from threefold.model.query import LISTS, TOLD, Filter, Query
 from threefold.model.scope import Scope
 from threefold.model.turn import Completion, Note
-from threefold.testing.contract.desk import ALICE, NOW, Desk, full_turn, listed, make_turn
+from threefold.testing.contract.desk import ALICE, NOW, Desk, full_turn, listed, make_turn, own
 from threefold.testing.contract.suite import Contract
 from threefold.testing.fakes import HashEmbedder
 
@@ -186,6 +187,86 @@ class SearchContract(Contract):
         for name in ("lexical", "semantic"):
             found = desk.find("needle", name, depth=500, embedder=model)
             assert len(found) == len(set(found)) == 500
+
+    @pytest.mark.capability("search.told")
+    def test_candidates_tell_who_speaks_and_whether_they_ask(self, desk: Desk) -> None:
+        """In every list; whatever script the question mark is of, and whatever stands in the text."""
+        model = HashEmbedder()
+        asking = ("where is the needle?", "needle どこ？", "needle أين؟", 'he said "why needle?"', "a\x00 needle?")
+        telling = ("a needle. Why? Because", "needle", "needle? \x00", "why needle?\x00 and then")
+        for i, text in enumerate((*asking, *telling)):
+            desk.record(make_turn("trip", f"{i}", text, author=None if i % 2 else "张伟"))
+        desk.embed(model)
+        for name, asked in (("lexical", "needle"), ("trigram", "needlle"), ("semantic", "needle")):
+            found = {row.key.turn: row for row in desk.ask(asked, name, embedder=model).rows}  # type: ignore[arg-type]
+            assert {turn for turn, row in found.items() if row.asks} == {f"{i}" for i in range(len(asking))}, name
+            assert {turn for turn, row in found.items() if row.author == "张伟"} == set("02468"), name
+            assert {row.having for row in found.values()} == {0 if name == "semantic" else 1}
+
+    @pytest.mark.capability("search.told")
+    def test_candidates_tell_which_words_they_have_and_how_rare_these_are(self, desk: Desk) -> None:
+        """Counted among all rows of the owner, whatever is filtered; a word that no row has is 0; variants count."""
+        for i, text in enumerate(("river boat", "river", "a lisbon river", "lisboa bridge", "hut")):
+            desk.say("trip" if i else "other", f"{i}", text)
+        desk.say("theirs", "1", "river boat absent", BOB)
+
+        def rare(rows: int) -> float:
+            return log(1 + (5 - rows + 0.5) / (rows + 0.5))
+
+        asked = "absent boat river lisbom hut"  # lisbom may be lisbon or lisboa: the commonest tells its rarity
+        for where in ({}, {"conversation": "trip"}):
+            found = desk.ask(asked, "lexical", **where)  # type: ignore[arg-type]
+            assert [round(r, 6) for r in found.rarity] == [
+                round(r, 6) for r in (0.0, rare(1), rare(3), 0.0, rare(1))
+            ], where
+            told = {"0": 0b110, "1": 0b100, "2": 0b100, "4": 0b10000}
+            if where:
+                del told["0"]
+            assert {row.key.turn: row.having for row in found.rows} == told
+        found = desk.ask(asked, *LISTS)
+        assert set(dict(found.corrections)) == {"lisbom"}
+        assert [round(r, 6) for r in found.rarity] == [round(r, 6) for r in (0.0, rare(1), rare(3), rare(1), rare(1))]
+        having = {row.key.turn: row.having for row in found.rows}
+        assert having == {"0": 0b110, "1": 0b100, "2": 0b1100, "3": 0b1000, "4": 0b10000}
+        assert [row.having for row in desk.ask("hut", "lexical", scope=BOB).rows] == []
+
+    @pytest.mark.capability("search.told")
+    def test_one_stored_word_may_stand_for_two_of_the_question(self, desk: Desk) -> None:
+        """And for one that was written right beside a misspelt one."""
+        desk.say("trip", "1", "from alfama")
+        desk.say("trip", "2", "elsewhere")
+        for asked, bits in (("alfamma allfama", 0b11), ("alfama alfamma", 0b11), ("alfamma absent", 0b01)):
+            found = desk.ask(asked, *LISTS)
+            assert [row.having for row in found.rows] == [bits], asked
+            assert [r > 0 for r in found.rarity] == [bool(bits & 1), bool(bits & 2)]
+
+    @pytest.mark.capability("search.told")
+    def test_of_a_question_of_many_words_the_first_are_told(self, desk: Desk) -> None:
+        """Beginnings of words stand for themselves, whatever their place; all the words are searched for."""
+        words = [own(i) for i in range(90)]
+        desk.say("trip", "1", " ".join(words))
+        desk.say("trip", "2", words[-1])
+        found = desk.ask(" ".join(words))
+        assert {row.key.turn: row.having for row in found.rows} == {"1": 2**TOLD - 1, "2": 0}
+        assert len(found.rarity) == TOLD
+        assert all(rarity > 0 for rarity in found.rarity)
+        desk.say("trip", "3", "猫咪 river")
+        found = desk.ask("猫 river")
+        assert [(row.key.turn, row.having) for row in found.rows] == [("3", 0b11)]
+        assert len(found.rarity) == 2
+
+    @pytest.mark.capability("search.prefixes-of-lists")
+    def test_a_longer_list_begins_with_the_shorter_one(self, desk: Desk) -> None:
+        """Equal scores included: pages fit together."""
+        model = HashEmbedder()
+        for i in range(45):
+            desk.say("trip", f"{i}", "needle" if i % 3 else "needle and thread")
+        desk.embed(model)
+        for name, asked in (("lexical", "needle"), ("trigram", "needlle"), ("semantic", "needle")):
+            whole = desk.find(asked, name, embedder=model)  # type: ignore[arg-type]
+            assert len(whole) == 45
+            for depth in (1, 5, 10, 20, 40):
+                assert desk.find(asked, name, depth=depth, embedder=model) == whole[:depth], (name, depth)  # type: ignore[arg-type]
 
     @pytest.mark.capability("search.rows")
     def test_rows_come_with_their_turn_and_its_neighbours(self, desk: Desk) -> None:

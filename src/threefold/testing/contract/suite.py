@@ -30,6 +30,8 @@ CAPABILITIES = (
     "search.filters-before-cut",
     "search.literal",
     "search.scripts",
+    "search.told",
+    "search.prefixes-of-lists",
     "search.cjk-two-chars",
     "search.depth",
     "search.rows",
