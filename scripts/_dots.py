@@ -1,4 +1,4 @@
-"""A dot plot as SVG: a row for each thing measured, a mark for each kind of value, of a shape and a colour of its own."""
+"""A dot plot as SVG: a row for each thing measured, a mark for each kind of value, of its own shape and colour."""
 
 from __future__ import annotations
 
