@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from threefold.errors import InvalidInput
-from threefold.model.query import LISTS, Candidate, Candidates, ListName, Query
+from threefold.model.query import LISTS, TOLD, Candidate, Candidates, ListName, Query
 from threefold.search.features import FEATURES, Listed, features
 from threefold.search.ranker import Ranker, load_ranker
 
@@ -165,8 +165,13 @@ def observed(found: Candidates, query: Query, ranking: Ranking, periods: Sequenc
     first = {name: hits[: ranking.depth] for name, hits in found.lists.items()}
     head = sorted({number for hits in first.values() for number, _ in hits})
     place = {number: i for i, number in enumerate(head)}
-    told = {number for name in WORDS for number, _ in first.get(name, ())}
-    rows = [row if number in told else row._replace(having=0) for number, row in ((n, found.rows[n]) for n in head)]
+    # Corrected words are told by the trigram list alone, so a row that stands deeper there is not known to have them.
+    lexical, trigram = ({number for number, _ in first.get(name, ())} for name in WORDS)
+    written = ~sum(1 << i for i, term in enumerate(query.terms[:TOLD]) if term in found.corrections)
+    rows = [
+        row if n in trigram else row._replace(having=row.having & written if n in lexical else 0)
+        for n, row in ((n, found.rows[n]) for n in head)
+    ]
     listed = {
         name: _listed([(place[number], score) for number, score in hits], len(head))._replace(
             cut=len(hits) >= ranking.depth
