@@ -70,12 +70,17 @@ def named(placing: Placing, groups: Sequence[Group]) -> list[tuple[float, RowKey
 def test_longer_lists_only_add_to_the_end(store: tuple[list[Candidate], Lists], learned: bool, recency: float) -> None:
     rows, lists = store
     ranking = Ranking(depth=DEPTH, learned=learned, recency=recency)
+    seen: dict[RowKey, list[float]] = {}
     shorter: list[list[tuple[float, RowKey]]] = [[], [], []]
     for doubled in range(DOUBLED):
         placing = rank(answer(rows, lists, DEPTH << doubled), QUERY, ranking)
         turns = by_turn(placing)
         each = [(placing.score[number], placing.rows[number].key) for number in placing.order]
         orders = [each, named(placing, turns), named(placing, by_conversation(placing, turns))]
+        if placing.seen is not None:
+            looked_at = {placing.rows[n].key: row for n, row in zip(placing.head, placing.seen.tolist(), strict=True)}
+            assert seen in ({}, looked_at)
+            seen = looked_at
         for before, now in zip(shorter, orders, strict=True):
             assert now[: len(before)] == before
             scores = [score for score, _ in now]
