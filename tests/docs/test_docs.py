@@ -12,6 +12,9 @@ from types import ModuleType
 
 import pytest
 
+from threefold.search.features import FEATURES
+from threefold.text.terms import index_terms, query_terms
+
 ROOT = Path(__file__).parent.parent.parent
 PAGES = sorted([ROOT / "README.md", ROOT / "AGENTS.md", *(ROOT / "docs").glob("*.md")])
 
@@ -47,11 +50,48 @@ def test_the_reference_page_is_made_from_this_code() -> None:
     assert (ROOT / "docs" / "reference.md").read_text("utf-8") == module.reference()
 
 
+def test_what_the_pages_show_is_what_their_examples_print() -> None:
+    module = load(ROOT / "scripts" / "make_printed.py")
+    number = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
+    for page in module.pages():
+        shown = page.read_text("utf-8")
+        printed = module.printed(shown)
+        # The last digits differ from machine to machine, and so may the places where lines are broken.
+        assert number.sub("0", printed).split() == number.sub("0", shown).split(), "run scripts/make_printed.py"
+        values = [[float(each) for each in number.findall(text)] for text in (printed, shown)]
+        assert values[0] == pytest.approx(values[1], abs=0.011), "run scripts/make_printed.py"
+
+
+def test_what_the_page_on_search_calls_one_word_is_found_as_one() -> None:
+    page = (ROOT / "docs" / "search.md").read_text("utf-8")
+    alike = [
+        re.findall("`([^`]+)`", group)
+        for line in re.findall(r"^\| [^|]+ \| (`[^|]+) \| [^`|]+ \|$", page, re.MULTILINE)
+        for group in line.split(";")
+    ]
+    assert len(alike) > 15
+    for stored, *asked in alike:
+        for question in asked:
+            assert question != stored
+            assert set(query_terms(question)) <= set(index_terms(stored)), (stored, question)
+
+
+def test_the_page_on_search_names_every_feature() -> None:
+    page = (ROOT / "docs" / "search.md").read_text("utf-8")
+    told = re.findall(r"^\| [^|]+ \| ((?:`[\w+-]+` ?)+) \|$", page, re.MULTILINE)
+    assert sorted(" ".join(told).replace("`", "").split()) == sorted(FEATURES)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_between_pages_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#\s]+)", page.read_text("utf-8")):
         if "://" not in target:
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_no_page_was_left_in_the_middle_of_a_merge(page: Path) -> None:
+    assert not re.search(r"^(<{7} |={7}$|>{7} )", page.read_text("utf-8"), re.MULTILINE)
 
 
 def test_agents_page_is_short() -> None:

@@ -196,11 +196,13 @@ def observed(found: Candidates, query: Query, ranking: Ranking, periods: Sequenc
     # By key, so that the sums are the same to the last bit however the rows are numbered.
     head = sorted({number for hits in first.values() for number, _ in hits}, key=lambda number: found.rows[number].key)
     place = {number: i for i, number in enumerate(head)}
-    plain, near = ({number for number, _ in first.get(name, ())} for name in ("lexical", "trigram"))
-    corrected = sum(1 << i for i, term in enumerate(query.terms[:TOLD]) if term in found.corrections)
-    # A deeper list of variants would tell of more rows that they have a corrected word.
-    unknown = {number: corrected if number in plain else -1 for number in head if number not in near}
-    rows = [found.rows[n]._replace(having=found.rows[n].having & ~unknown.get(n, 0)) for n in head]
+    # Corrected words are told by the trigram list alone, so a row that stands deeper there is not known to have them.
+    lexical, trigram = ({number for number, _ in first.get(name, ())} for name in ("lexical", "trigram"))
+    written = ~sum(1 << i for i, term in enumerate(query.terms[:TOLD]) if term in found.corrections)
+    rows = [
+        row if n in trigram else row._replace(having=row.having & written if n in lexical else 0)
+        for n, row in ((n, found.rows[n]) for n in head)
+    ]
     listed = {
         name: _listed([(place[number], score) for number, score in hits], len(head))._replace(
             cut=len(hits) >= ranking.depth

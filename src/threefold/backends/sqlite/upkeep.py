@@ -102,13 +102,21 @@ def store_vectors(db: apsw.Connection, vectors: Sequence[tuple[tuple[int, int], 
     import numpy as np
 
     packed = np.asarray([vector for _, vector in vectors], dtype="<f2")
+    first: dict[int, int] = {}
+    for (owner, row), _ in vectors:
+        first[owner] = min(row, first.get(owner, row))
+    last = {owner: one(db, "SELECT max(row) FROM vectors WHERE owner = ?", (owner,)) for owner in first}
+    between = {owner: found is not None and (found[0] or 0) >= first[owner] for owner, found in last.items()}
     db.executemany(
         "INSERT OR REPLACE INTO vectors (owner, row, embedding) VALUES (?, ?, ?)",
         [(*place, vector.data) for (place, _), vector in zip(vectors, packed, strict=True)],
     )
     places = {place for place, _ in vectors}
     db.executemany("DELETE FROM waiting WHERE +owner = ? AND row = ?", places)
-    db.executemany("UPDATE owners SET vectors = vectors + 1 WHERE id = ?", {(owner,) for owner, _ in places})
+    db.executemany(
+        "UPDATE owners SET vectors = vectors + 1, replaced = replaced + ? WHERE id = ?",
+        [(replaced, owner) for owner, replaced in between.items()],
+    )
     return len(places)
 
 
@@ -127,7 +135,7 @@ def reset_vectors(db: apsw.Connection) -> int:
     db.execute("DELETE FROM meta WHERE key IN ('embedder', 'dimensions')")
     db.execute("INSERT INTO waiting (row, owner) SELECT id, owner FROM rows")
     waiting = db.changes()
-    db.execute("UPDATE owners SET vectors = vectors + 1")
+    db.execute("UPDATE owners SET vectors = vectors + 1, replaced = replaced + 1")
     return waiting
 
 
