@@ -25,7 +25,7 @@ Lists = dict[str, list[tuple[int, float]]]
 @st.composite
 def stores(draw: st.DrawFn) -> tuple[list[Candidate], Lists]:
     """Rows as the list of variants tells them, and whole lists over them with many equal scores."""
-    places = draw(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 40)), min_size=1, max_size=60, unique=True))
+    places = draw(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 40)), min_size=1, max_size=50, unique=True))
     rows = [
         Candidate(
             RowKey(chat, f"{position // 2}", position % 2),
@@ -41,7 +41,7 @@ def stores(draw: st.DrawFn) -> tuple[list[Candidate], Lists]:
     ]
     lists = {}
     for name in ("lexical", "trigram", "semantic"):
-        of = draw(st.lists(st.integers(0, len(rows) - 1), unique=True, max_size=len(rows)))
+        of = draw(st.permutations(range(len(rows))))[: draw(st.integers(0, len(rows)))]
         values = sorted(draw(st.lists(st.integers(1, 6), min_size=len(of), max_size=len(of))), reverse=True)
         lists[name] = [(number, value / 6) for number, value in zip(of, values, strict=True)]
     return rows, lists
