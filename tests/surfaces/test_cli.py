@@ -106,6 +106,16 @@ def test_a_chinese_word_is_found_and_printed_readably(run: Run, history: Path) -
     assert "\\u" not in run("search", "接龙", "--json").stdout
 
 
+def test_the_next_page_of_a_search(run: Run, history: Path) -> None:
+    run("import", str(history))
+    asked = ["search", "weekend in Lisbon 成语", "--json", "--limit"]
+    whole = [hit["ref"] for hit in ok(run(*asked, "9"))["hits"]]
+    assert len(whole) == 2
+    assert [ok(run(*asked, "1", "--offset", str(at)))["hits"][0]["ref"] for at in (0, 1)] == whole
+    assert ok(run(*asked, "1", "--offset", "2"))["hits"] == []
+    assert "offset" in run("search", "x", "--offset", "-1").stderr
+
+
 def test_another_user_sees_nothing(run: Run, history: Path) -> None:
     run("import", str(history))
     assert ok(run("--user", "ann2", "search", "Lisbon", "--json"))["hits"] == []

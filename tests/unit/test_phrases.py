@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from threefold.model.query import TOLD
-from threefold.search.spelling import phrases_of, rarity_of
+from threefold.search.spelling import MAX_PHRASES, phrases_of, rarity_of
 from threefold.text.terms import WILDCARD
 
 
@@ -28,8 +28,8 @@ def test_a_variant_may_be_another_word_of_the_question() -> None:
 
 def test_the_commonest_variant_tells_the_rarity() -> None:
     asked = phrases_of(["a", "b"], {"a": [("x", 0.9), ("y", 0.8)]})
-    assert asked.phrases == ("x", "y", "b")
-    assert asked.rarity({0: 5.0, 1: 2.0, 2: 7.0}) == {0: 2.0, 1: 7.0}
+    assert asked.phrases == ("x", "b", "y")  # the best variants first: more words are told of
+    assert asked.rarity({0: 5.0, 1: 7.0, 2: 2.0}) == {0: 2.0, 1: 7.0}
     assert asked.rarity({0: 5.0}) == {0: 5.0}
     assert asked.rarity({}) == {}
 
@@ -52,6 +52,14 @@ def test_of_more_words_than_fit_the_first_are_told() -> None:
     assert asked.having(2**TOLD - 1) == 2**TOLD - 1
     assert asked.stands_for[TOLD:] == (0,) * (200 - TOLD)
     assert asked.rarity(dict.fromkeys(range(TOLD), 1.0)).keys() == set(range(TOLD))
+
+
+def test_a_question_of_misspelt_words_only_asks_for_the_best_variants_of_all() -> None:
+    words = [f"w{i}" for i in range(256)]
+    asked = phrases_of(words, {word: [(f"{word}-{n}", 0.9) for n in range(5)] for word in words})
+    assert len(asked.phrases) == MAX_PHRASES
+    assert asked.phrases[:256] == tuple(f"{word}-0" for word in words)
+    assert asked.having(2**TOLD - 1) == 2**TOLD - 1
 
 
 words = st.lists(st.sampled_from([f"{c}{w}" for c in "abcdef" for w in ("", "x", WILDCARD)]), unique=True, max_size=12)

@@ -73,7 +73,8 @@ class Candidate(NamedTuple):
 class Candidates:
     """The answer to a `Query`: rows, and for each list (index into `rows`, score) best first.
 
-    `rarity` is that of the question's first `TOLD` words among the owner's rows, 0 for a word that no row has.
+    `rarity` is that of the question's first `TOLD` words among the owner's rows, 0 for a word that no row has; where
+    the lists of words are empty, it need not be told.
     `corrections` maps a word of the question that is not in the owner's vocabulary to the stored words that stood in
     for it, with their similarity from 0 to 1. `warnings` say in a sentence what could not be done.
     """

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 # Scores of a list that are this near, relative to its best, are one score that was added up in another order.
 EQUAL = 1e-6
+# The second stage looks at no more rows of a list.
+MAX_DEPTH = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +61,8 @@ class Ranking:
             raise InvalidInput(f"ranking: weights are for {', '.join(LISTS)}, not {', '.join(map(str, unknown))}")
         if self.half_life <= timedelta(0):
             raise InvalidInput("ranking: half_life must be a positive time")
-        if self.depth < 1:
-            raise InvalidInput("ranking: depth must be at least 1")
+        if not isinstance(self.depth, int) or not 1 <= self.depth <= MAX_DEPTH:
+            raise InvalidInput(f"ranking: depth must be a whole number from 1 to {MAX_DEPTH}")
 
 
 @dataclass(frozen=True, slots=True)

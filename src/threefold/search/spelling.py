@@ -20,6 +20,9 @@ MIN_PART, MIN_SHARE = 4, 0.45
 # may go on for so many letters, and counts a little less.
 MIN_STEM, MAX_ENDING, STEM_SIMILARITY, STEM_WEIGHT = 5, 6, 0.8, 0.9
 
+# SQLite joins at most 500 selections by UNION ALL, PostgreSQL has at most 1,664 columns in a row.
+MAX_PHRASES = 500
+
 
 def vocabulary_lengths(words: Sequence[str]) -> tuple[int, int]:
     """The shortest and the longest stored word that can stand for one of `words`."""
@@ -89,13 +92,16 @@ class Phrases:
 
 
 def phrases_of(terms: Sequence[str], corrected: Mapping[str, Sequence[tuple[str, float]]] | None = None) -> Phrases:
-    """The question's words, those in `corrected` replaced by what they were corrected to."""
+    """The question's words, those in `corrected` replaced by what they were corrected to; the most similar first.
+
+    No more than every engine can be asked at once: of a long text of misspelt words, further variants are left out.
+    """
+    variants = [[word for word, _ in (corrected or {}).get(term, ((term, 1.0),))] for term in terms]
     stands_for: dict[str, int] = {}
-    for i, term in enumerate(terms):
-        bit = 1 << i if i < TOLD else 0
-        instead = [term] if corrected is None or term not in corrected else [word for word, _ in corrected[term]]
-        for phrase in instead:
-            stands_for[phrase] = stands_for.get(phrase, 0) | bit
+    for place in range(max(map(len, variants), default=0)):
+        for i, words in enumerate(variants):
+            if place < len(words) and (words[place] in stands_for or len(stands_for) < MAX_PHRASES):
+                stands_for[words[place]] = stands_for.get(words[place], 0) | (1 << i if i < TOLD else 0)
     ordered = sorted(stands_for, key=lambda phrase: phrase.endswith(WILDCARD))
     return Phrases(tuple(ordered), tuple(stands_for[phrase] for phrase in ordered))
 

@@ -73,9 +73,8 @@ class VectorCache:
             scores = np.where(np.isin(matrix.ids, np.asarray(allowed, dtype=np.int64)), scores, -np.inf)
         # Of equal ones at the cut the first are taken, so that a longer list begins with the shorter one.
         least = np.partition(scores, -depth)[-depth] if len(scores) > depth else -np.inf
-        top = np.flatnonzero(scores >= least)
+        top = np.flatnonzero((scores >= least) & (scores > 0))
         order = top[np.lexsort((matrix.ids[top], -scores[top]))][:depth]
-        order = order[scores[order] > 0]
         return list(zip(matrix.ids[order].tolist(), scores[order].tolist(), strict=True))
 
     def _matrix(self, db: apsw.Connection, owner: int) -> _Matrix:

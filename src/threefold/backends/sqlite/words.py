@@ -18,9 +18,6 @@ from threefold.model.query import TOLD
 from threefold.search.bm25 import BESIDE, K1, B
 from threefold.text.terms import WILDCARD
 
-# SQLite joins at most 500 selections by UNION ALL; beyond that the rarest words decide.
-MAX_ASKED = 500
-
 
 def quoted(text: str) -> str:
     """A phrase of the match language, in which nothing but the quote means anything."""
@@ -81,14 +78,14 @@ _SCORED = f"""SELECT w.rowid, ? AS bit, ? / (1 + (-1 - ? / w.rank)
 
 
 def _occurring(db: apsw.Connection, owner: int, terms: Sequence[str], rows: int, everyones: int) -> list[_Term]:
-    """Those of the terms that occur, the rarest first, as many as can be asked at once."""
+    """Those of the terms that occur."""
     found = []
     for number, term in enumerate(terms):
         phrase = _phrase(owner, term)
         n = int(scalar(db, "SELECT count(*) FROM words WHERE words MATCH ?", (f"terms : {phrase}",)))
         if n:
             found.append(_Term(number, rarity(max(rows, n), n), _fts5_rarity(everyones, n), phrase))
-    return sorted(found, key=lambda term: -term.rarity)[:MAX_ASKED]
+    return found
 
 
 def rarity(rows: int, having: int) -> float:

@@ -70,6 +70,7 @@ def find(scope: Scope, ports: Ports, request: Request) -> Results:
 
     wanted = request.offset + request.limit
     query, warnings = question_for(scope, ports, text, where, request.lists, depth_for(2 * wanted, ranking))
+    only_one = request.group == "conversation" and where.conversation is not None
     named = periods(text[:MAX_QUERY], where.now) if ranking.learned else ()
     for _ in range(MAX_DEEPER):
         found = ports.store.candidates(query)
@@ -78,7 +79,7 @@ def find(scope: Scope, ports: Ports, request: Request) -> Results:
         if request.group == "conversation":
             groups = [(score, turns[:MAX_TURNS]) for score, turns in by_conversation(placing, groups)]
         cut = any(len(hits) >= query.depth for hits in found.lists.values())
-        if len(groups) >= wanted or not cut:
+        if len(groups) >= (1 if only_one else wanted) or not cut:
             break
         # A few turns or conversations with many rows fill the lists: others may stand behind them.
         query = replace(query, depth=query.depth * DEEPER)

@@ -255,6 +255,17 @@ class SearchContract(Contract):
         assert [(row.key.turn, row.having) for row in found.rows] == [("3", 0b11)]
         assert len(found.rarity) == 2
 
+    @pytest.mark.capability("search.misspelt")
+    def test_a_question_of_hundreds_of_misspelt_words_is_answered(self, desk: Desk) -> None:
+        """Each with several variants: as many are asked for as can be."""
+        words = [f"{c}{own(i)[3:6]}{c}zzkk" for i, c in enumerate("abcdefgh" * 32)]
+        for n, letter in enumerate("vwxyq"):
+            desk.say("trip", f"{n}", " ".join(word[:5] + letter + word[6:] for word in words))
+        found = desk.ask(" ".join(words), *LISTS)
+        assert len(found.corrections) > 200
+        assert sum(map(len, found.corrections.values())) > 1000
+        assert len(found.lists["trigram"]) > 1
+
     @pytest.mark.capability("search.prefixes-of-lists")
     def test_a_longer_list_begins_with_the_shorter_one(self, desk: Desk) -> None:
         """Equal scores included: pages fit together."""
