@@ -34,7 +34,7 @@ UNITS = {
 }  # fmt: skip
 # A store may have no embedder, a question no word of the store's language, a history few rows. Of so many questions one
 # is learned a second time without vectors, one without words, both of the other two within the conversation that has
-# the answer; and every other of these is asked in the store of somebody else.
+# the answer; and one of these is asked in the store of somebody else.
 TURNS = 4
 # Rows of a question that are learned from: the first by rank fusion, and all that are right.
 LEARNED = 120

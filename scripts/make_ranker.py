@@ -6,7 +6,7 @@ FOLDER has the sets by name. Trained on: LongMemEval-S, development cut (MIT); L
 (CC BY 4.0); the chats in `benchmarks/data/chats`, written for this project. Candidates and features are the product's
 own. Needs the extra `ranker` (LightGBM); the same data, features and LightGBM give the same file.
 
-`--validate` prints the metrics of models that did not see the questions they are asked: for each set, five folds by
+`--validate` prints the metrics of models that did not see the questions they are asked: for each set, four folds by
 user (by question where there are few users), trained on the other folds and the other sets. `--judge` prints those of
 the model that ships on sets of which nothing is trained on.
 """
@@ -32,7 +32,7 @@ TARGET = ROOT / "src" / "threefold" / "search" / "ranker.json"
 # How much one question counts. Those of LongMemEval are few, those of LifeBench have many answers each.
 WEIGHTS = {"chats": 1.0, "longmemeval": 8.0, "lifebench": 0.2, "scifact": 0.5}
 SOURCES = "LongMemEval-S development cut (MIT), LifeBench (Apache-2.0), SciFact (CC BY 4.0), chats of this project"
-FOLDS, TREES = 5, 150
+FOLDS, TREES = 4, 150
 # LambdaRank (Burges 2010). At most 16 leaves: see `search/forest.py`.
 SETTINGS = {
     "objective": "lambdarank", "num_leaves": 15, "learning_rate": 0.06, "min_data_in_leaf": 20, "lambda_l2": 1.0,
@@ -41,7 +41,8 @@ SETTINGS = {
 }  # fmt: skip
 # More of these never makes a row less likely.
 RISING = (
-    "lexical", "lexical_rank", "strength", "semantic", "semantic_rank", "share", "rarest", "words_found", "named", "when",
+    "lexical", "lexical_rank", "strength", "semantic", "semantic_rank", "share", "rarest", "words_found", "named",
+    "when",
 )  # fmt: skip
 Sets = Mapping[str, Sequence[Asked]]
 

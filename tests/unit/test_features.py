@@ -172,7 +172,6 @@ def test_what_a_row_is_and_what_stands_beside_it(rows: list[Candidate]) -> None:
             beside = plainly_beside(rows, values, distance, missing)
             assert [row[f"{name}{distance:+d}"] for row in found] == pytest.approx(beside)
     assert [row["usual_length"] for row in found] == pytest.approx([sum(length) / len(rows)] * len(rows))
-    assert [row["place"] for row in found] == pytest.approx([math.log1p(row.position) for row in rows])
     assert [(row["user"], row["assistant"]) for row in found] == [
         (float(row.role == "user"), float(row.role == "assistant")) for row in rows
     ]

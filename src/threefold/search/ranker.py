@@ -42,7 +42,7 @@ class Ranker:
         import numpy as np
 
         slope, *weights, offset = self.line
-        answered = seen[:, ANSWERED].max(axis=0, initial=0.0) @ np.array(weights)
+        answered = np.clip(seen[:, ANSWERED].max(axis=0, initial=0.0), 0.0, 1.0) @ np.array(weights)
         logits = np.clip(slope * self.forest.score(seen) + answered + offset, -30.0, 30.0)
         return np.asarray(1.0 / (1.0 + np.exp(-logits)))
 
