@@ -32,8 +32,9 @@ UNITS = {
     "chats": "message", "longmemeval": "turn", "lifebench": "record", "scifact": "document",
     "locomo": "message", "xquad": "paragraph",
 }  # fmt: skip
-# One question in so many is learned a second time as it looks in a store without an embedder.
-WITHOUT_SEMANTIC = 3
+# A store may have no embedder, and a question no word of the store's language. Of so many questions one is learned a
+# second time without vectors, one without words; and one is asked in the store of somebody else.
+TURNS = 3
 # Rows of a question that are learned from: the first by rank fusion, and all that are right.
 LEARNED = 120
 
@@ -56,15 +57,16 @@ class Asked:
     labels: Any
     turns: tuple[tuple[str, str], ...]
     items: tuple[Mapping[str, str], ...]
-    without_semantic: Lesson | None
+    poorer: Lesson | None
+    foreign: Any
 
     def lessons(self) -> Iterator[Lesson]:
         """What is learned from it; nothing where no right row was found."""
         kept = np.union1d(np.argsort(-self.fused, kind="stable")[:LEARNED], np.flatnonzero(self.labels))
         if self.labels.any():
             yield Lesson(self.seen[kept], self.labels[kept])
-        if self.without_semantic is not None and self.without_semantic.labels.any():
-            yield self.without_semantic
+        if self.poorer is not None and self.poorer.labels.any():
+            yield self.poorer
 
 
 def asked_of(name: str, data: Path, stores: Path | None) -> list[Asked]:
@@ -84,22 +86,40 @@ def asked_of(name: str, data: Path, stores: Path | None) -> list[Asked]:
         embed(db)
         questions = [q for q in dataset.questions if not q.groups[0].startswith("variant")]
         found = [
-            _ask(dataset, db.user(f"{name}:{q.user}"), db, q, entries[q.user], i % WITHOUT_SEMANTIC == 0)
+            _ask(dataset, db, q, i % TURNS, entries, _stranger(dataset, q))
             for i, q in enumerate(progress(questions, desc=f"{name}, asking", unit="question"))
         ]
     return [asked for asked in found if asked is not None]
 
 
+def _stranger(dataset: Dataset, question: Question) -> str | None:
+    """Another user, whose history has no answer; of the chats, one in the same language."""
+    if dataset.name not in ("chats", "longmemeval"):
+        return None
+    alike = {q.user for q in dataset.questions if dataset.name == "longmemeval" or q.groups[1] == question.groups[1]}
+    others = sorted(alike - {question.user})
+    return others[sum(map(ord, question.text)) % len(others)] if others else None
+
+
 def _ask(
-    dataset: Dataset, handle: Handle, db: Threefold, question: Question, entries: Mapping[Any, Entry], twice: bool
+    dataset: Dataset,
+    db: Threefold,
+    question: Question,
+    turn: int,
+    entries: Mapping[str, Mapping[Any, Entry]],
+    stranger: str | None,
 ) -> Asked | None:
-    full = _observe(dataset, handle, db, question, entries, LISTS)
+    def observe(user: str, lists: Sequence[ListName]) -> Any:
+        return _observe(dataset, db.user(f"{dataset.name}:{user}"), db, question, entries[user], lists)
+
+    full = observe(question.user, LISTS)
     if full is None:
         return None
     seen, fused, labels, turns, items = full
-    poorer = _observe(dataset, handle, db, question, entries, LISTS[:2]) if twice else None
+    poorer = observe(question.user, (LISTS[:2], ("semantic",))[turn]) if turn < 2 else None
+    foreign = observe(stranger, LISTS) if turn == 2 and stranger is not None else None
     lesson = None if poorer is None else Lesson(poorer[0], poorer[2])
-    return Asked(question, seen, fused, labels, turns, items, lesson)
+    return Asked(question, seen, fused, labels, turns, items, lesson, None if foreign is None else foreign[0])
 
 
 def _observe(

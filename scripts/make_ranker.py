@@ -24,6 +24,9 @@ import lightgbm
 import numpy as np
 from _ranker_data import Asked, asked_of, metrics_of
 
+from threefold.search.features import FEATURES
+from threefold.search.ranker import ANSWERED
+
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "src" / "threefold" / "search" / "ranker.json"
 # How much one question counts. Those of LongMemEval are few, those of LifeBench have many answers each.
@@ -49,15 +52,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     sets = {name: asked_of(name, options.data, options.stores) for name in WEIGHTS}
     scored = {name: _cross_validated(sets, name) for name in WEIGHTS}
-    slope, offset = _calibrated(sets, scored)
+    model = _fit([(asked, WEIGHTS[name]) for name, asked in sets.items()])
+    line = _calibrated(sets, scored, model)
     if options.validate:
         for name, scores in scored.items():
-            _print("cross-validated", name, sets[name], scores, slope, offset)
-    model = _fit([(asked, WEIGHTS[name]) for name, asked in sets.items()])
+            _print("cross-validated", name, sets[name], scores, line)
+            _print_foreign(name, sets[name], model, line)
     for name in filter(None, options.judge.split(",")):
         judged = asked_of(name, options.data, options.stores)
-        _print("judged", name, judged, [model.predict(one.seen) for one in judged], slope, offset)
-    TARGET.write_text(_written(model, slope, offset), "utf-8")
+        _print("judged", name, judged, [model.predict(one.seen) for one in judged], line)
+    TARGET.write_text(_written(model, line), "utf-8")
     print(f"{TARGET.relative_to(ROOT)}: {TARGET.stat().st_size:,} bytes", file=sys.stderr)
     return 0
 
@@ -91,23 +95,42 @@ def _cross_validated(sets: Sets, name: str) -> list[Any]:
     return scores
 
 
-def _calibrated(sets: Sets, scored: Mapping[str, Sequence[Any]]) -> tuple[float, float]:
-    """Slope and offset from score to logit of being right (Platt 1999), each set counting alike; by Newton's method."""
-    x = np.concatenate([s for name in sets for s in scored[name]])
-    y = np.concatenate([one.labels > 0 for name in sets for one in sets[name]]).astype(float)
-    w = np.concatenate([np.full(len(one.labels), 1.0 / len(sets[name])) for name in sets for one in sets[name]])
-    line = np.array([1.0, 0.0])
-    columns = np.stack([x, np.ones_like(x)], axis=1)
+def _calibrated(sets: Sets, scored: Mapping[str, Sequence[Any]], model: lightgbm.Booster) -> list[float]:
+    """The line from score, and what the best row has of the question, to the logit of being right.
+
+    As Platt (1999), by Newton's method; each set counts alike, and so do the questions asked in the wrong store.
+    """
+    columns, right, weights = [], [], []
+    for name, asked in sets.items():
+        pairs = [(one.seen, scores, one.labels > 0) for one, scores in zip(asked, scored[name], strict=True)]
+        pairs += [
+            (one.foreign, model.predict(one.foreign), np.zeros(len(one.foreign), dtype=bool))
+            for one in asked
+            if one.foreign is not None
+        ]
+        for seen, scores, labels in pairs:
+            columns.append(_columns(seen, scores))
+            right.append(labels)
+            weights.append(np.full(len(labels), 1.0 / len(pairs)))
+    x, y, w = np.concatenate(columns), np.concatenate(right).astype(float), np.concatenate(weights)
+    line = np.zeros(x.shape[1])
     for _ in range(50):
-        p = 1.0 / (1.0 + np.exp(-(columns @ line)))
-        slope = columns.T @ (w * (p - y))
-        curve = (columns * (w * p * (1 - p))[:, None]).T @ columns
-        line -= np.linalg.solve(curve, slope)
-    return round(float(line[0]), 4), round(float(line[1]), 4)
+        p = 1.0 / (1.0 + np.exp(-(x @ line)))
+        line -= np.linalg.solve((x * (w * p * (1 - p))[:, None]).T @ x, x.T @ (w * (p - y)))
+    return [round(float(value), 4) for value in line]
 
 
-def _print(how: str, name: str, asked: Sequence[Asked], scores: Sequence[Any], slope: float, offset: float) -> None:
-    likely = [1.0 / (1.0 + np.exp(-(slope * each + offset))) for each in scores]
+def _columns(seen: Any, scores: Any) -> Any:
+    best = np.tile(seen[:, ANSWERED].max(axis=0), (len(seen), 1))
+    return np.column_stack([scores, best, np.ones(len(seen))])
+
+
+def _likely(seen: Any, scores: Any, line: Sequence[float]) -> Any:
+    return 1.0 / (1.0 + np.exp(-(_columns(seen, scores) @ np.array(line))))
+
+
+def _print(how: str, name: str, asked: Sequence[Asked], scores: Sequence[Any], line: Sequence[float]) -> None:
+    likely = [_likely(one.seen, each, line) for one, each in zip(asked, scores, strict=True)]
     for unit, group, metrics, n in metrics_of(asked, likely):
         print(
             json.dumps({"how": how, "set": name, "unit": unit, "group": group, "n": n, "metrics": metrics}), flush=True
@@ -117,14 +140,20 @@ def _print(how: str, name: str, asked: Sequence[Asked], scores: Sequence[Any], s
     told = {
         f"{low:.1f}-{high:.1f}": [int(m.sum()), round(float(right[m].mean()), 3)] for low, high, m in bins if m.any()
     }
-    print(json.dumps({"how": how, "set": name, "likelihood: rows, share that is right": told}), flush=True)
+    best = [round(float(np.percentile([each.max() for each in likely], q)), 3) for q in (10, 50, 90)]
+    print(json.dumps({"how": how, "set": name, "rows, share right": told, "best of a question": best}), flush=True)
 
 
-def _written(model: lightgbm.Booster, slope: float, offset: float) -> str:
-    from threefold.search.features import FEATURES
+def _print_foreign(name: str, asked: Sequence[Asked], model: lightgbm.Booster, line: Sequence[float]) -> None:
+    best = [_likely(one.foreign, model.predict(one.foreign), line).max() for one in asked if one.foreign is not None]
+    if best:
+        told = [round(float(np.percentile(best, q)), 3) for q in (10, 50, 90)]
+        print(json.dumps({"how": "asked in a stranger's store", "set": name, "best of a question": told}), flush=True)
 
+
+def _written(model: lightgbm.Booster, line: Sequence[float]) -> str:
     trees = [_tree(tree["tree_structure"]) for tree in model.dump_model()["tree_info"]]
-    head = {"trained_on": SOURCES, "slope": slope, "offset": offset}
+    head = {"trained_on": SOURCES, "line": line}
     lines = ",\n".join(json.dumps(tree, separators=(",", ":")) for tree in trees)
     said = json.dumps(head)[:-1]
     return f'{said},\n"forest": {{"features": {json.dumps(FEATURES)},\n"trees": [\n{lines}\n]}}}}\n'

@@ -83,7 +83,7 @@ def test_nothing_to_score_and_trees_of_one_leaf() -> None:
 def test_the_ranker_that_ships_gives_likelihoods_whatever_it_looks_at() -> None:
     shipped = ranker()
     assert shipped.forest.features == FEATURES
-    assert shipped.slope > 0
+    assert shipped.line[0] > 0
     for at in (0.0, 1.0, -1e308, 1e308, np.inf):
         likely = shipped.likely(np.full((2, len(FEATURES)), at))
         assert ((likely > 0) & (likely < 1)).all()
@@ -91,7 +91,7 @@ def test_the_ranker_that_ships_gives_likelihoods_whatever_it_looks_at() -> None:
 
 def test_likelihoods_are_neither_zero_nor_one_however_sure_the_forest_is(tmp_path: Path) -> None:
     path = tmp_path / "ranker.json"
-    path.write_text(json.dumps({**shipped(), "slope": 1e9, "offset": 0.0}), "utf-8")
+    path.write_text(json.dumps({**shipped(), "line": [1e9, 0.0, 0.0, 0.0]}), "utf-8")
     likely = load_ranker(path).likely(np.random.default_rng(1).normal(size=(50, len(FEATURES))))
     assert ((likely > 0) & (likely < 1)).all()
 
@@ -119,7 +119,7 @@ def test_a_ranker_for_other_features_is_refused(tmp_path: Path) -> None:
         lambda whole: b"\xff" + whole,
         lambda whole: b"[]",
         lambda whole: b"{}",
-        lambda whole: whole.replace(b'"slope"', b'"slop"'),
+        lambda whole: whole.replace(b'"line"', b'"lin"'),
         lambda whole: whole.replace(b'"trees"', b'"tree"'),
         lambda whole: json.dumps({**json.loads(whole), "slope": "steep"}).encode(),
         lambda whole: json.dumps({**json.loads(whole), "slope": float("nan")}).encode(),

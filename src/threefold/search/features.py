@@ -29,20 +29,21 @@ UNDATED: Final = 0.5
 _AROUND: Final = (-2, -1, 1, 2)
 
 FEATURES: Final = (
-    "lexical", "lexical_rank", "strength", "semantic", "semantic_rank", "trigram",
+    "lexical", "lexical_rank", "strength", "semantic", "semantic_rank",
     *(f"{name}{distance:+d}" for name in ("lexical", "semantic") for distance in _AROUND),
     "lexical_around", "lexical_best_around", "semantic_around", "semantic_best_around",
     "share", "share_beside", "share_near", "share_since_before", "share_in_conversation", "rarest", "words_found",
     "length", "usual_length", "place", "user", "assistant", "named", "asks",
     "asks-1", "length-1", "named-1", "asks+1", "length+1", "named+1", "when",
 )  # fmt: skip
-"""The columns: scores; reciprocal ranks, 1 / (5 + rank); the lexical score over the highest that the question allows;
-scores of the rows one and two away; the mean of the best three and the best within `REACH`; the share of the question's
-rarity that the row has: alone, with the rows beside it, with those within two, with the one before, with all of its
-conversation; its rarest word over the question's; the share of words; the length as log(1 + terms), also as the mean of
-all; the place in the conversation as log(1 + position); roles; whether its author is named in the question (1), or
-another one is (−1); whether it ends with a question mark; the last three of the rows beside it, −1 (0 for `named`)
-where these are no candidates; how near its time is to one that the question names."""
+"""The columns: scores, `lexical` of the list with corrected words where there is one; reciprocal ranks, 1 / (5 + rank);
+the lexical score over the highest that the question allows; scores of the rows one and two away; the mean of the best
+three and the best within `REACH`; the share of the question's rarity that the row has: alone, with the rows beside it,
+with those within two, with the one before, with all of its conversation; its rarest word over the question's; the share
+of words; the length as log(1 + terms), also as the mean of all; the place in the conversation as log(1 + position);
+roles; whether its author is named in the question (1), or another one is (−1); whether it ends with a question mark;
+the last three of the rows beside it, −1 (0 for `named`) where these are no candidates; how near its time is to one that
+the question names."""
 
 
 class Listed(NamedTuple):
@@ -72,14 +73,17 @@ def features(
     import numpy as np
 
     places = _places(rows)
-    lexical, semantic, trigram = (_scaled(listed.get(name)) for name in ("lexical", "semantic", "trigram"))
     none = np.zeros(len(rows))
-    lexical, semantic, trigram = (none if one is None else one for one in (lexical, semantic, trigram))
+    # Where words were corrected, the list of their variants holds all that the lexical one does.
+    words = listed.get("trigram")
+    if words is None or not words.ranks.any():
+        words = listed.get("lexical")
+    vectors = listed.get("semantic")
+    lexical, semantic = (none if (one := _scaled(found)) is None else one for found in (words, vectors))
     length = np.log1p(np.array([row.words for row in rows], dtype=np.float64))
     asks = np.array([row.asks for row in rows], dtype=np.float64)
     named = _named(rows, query)
-    columns = [lexical, _nearness(listed.get("lexical"), none), _strength(listed.get("lexical"), rarity, none)]
-    columns += [semantic, _nearness(listed.get("semantic"), none), trigram]
+    columns = [lexical, _nearness(words, none), _strength(words, rarity, none), semantic, _nearness(vectors, none)]
     columns += [_beside(places, scores, d, 0.0) for scores in (lexical, semantic) for d in _AROUND]
     columns += [*_around(places, lexical), *_around(places, semantic)]
     columns += _shares(rows, rarity, places)

@@ -9,7 +9,7 @@ import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from threefold.errors import IntegrityError
 from threefold.search.features import FEATURES
@@ -19,20 +19,30 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    Floats = npt.NDArray[np.float64]
+
+
+# What tells whether a question is answered at all: how much of it the best row has, and how strongly.
+ANSWERED: Final = tuple(FEATURES.index(name) for name in ("share", "strength"))
+
 
 @dataclass(frozen=True, slots=True)
 class Ranker:
-    """A forest over `FEATURES`, and the line (`slope`, `offset`) from its score to the logarithm of the odds."""
+    """A forest over `FEATURES`, and the `line` from its score and the best of `ANSWERED` to the logarithm of the odds.
+
+    `line` has the weight of the score, those of the best values, and the offset.
+    """
 
     forest: Forest
-    slope: float
-    offset: float
+    line: tuple[float, ...]
 
-    def likely(self, seen: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """The likelihood of each row of features, between 0 and 1 and neither of them."""
+    def likely(self, seen: Floats) -> Floats:
+        """The likelihood of each row of features, between 0 and 1 and neither of them; in the order of the scores."""
         import numpy as np
 
-        logits = np.clip(self.slope * self.forest.score(seen) + self.offset, -30.0, 30.0)
+        slope, *weights, offset = self.line
+        answered = seen[:, ANSWERED].max(axis=0, initial=0.0) @ np.array(weights)
+        logits = np.clip(slope * self.forest.score(seen) + answered + offset, -30.0, 30.0)
         return np.asarray(1.0 / (1.0 + np.exp(-logits)))
 
 
@@ -45,9 +55,9 @@ def load_ranker(path: Path) -> Ranker:
     try:
         written = json.loads(path.read_text("utf-8"))
         forest = forest_of(written["forest"])
-        ranker = Ranker(forest, float(written["slope"]), float(written["offset"]))
-        if not math.isfinite(ranker.slope * ranker.offset):
-            raise ValueError("slope and offset must be numbers")
+        ranker = Ranker(forest, tuple(map(float, written["line"])))
+        if len(ranker.line) != len(ANSWERED) + 2 or not math.isfinite(sum(ranker.line)):
+            raise ValueError(f"line must be {len(ANSWERED) + 2} finite numbers")
     except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
         raise IntegrityError(f"the ranker {path.name} cannot be read ({error}); install threefold anew") from None
     if forest.features != FEATURES:

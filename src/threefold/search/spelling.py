@@ -35,19 +35,24 @@ def corrections(word: str, vocabulary: Sequence[str]) -> tuple[tuple[str, float]
 
     Similar is a small edit distance relative to the length (optimal string alignment: insertions, deletions,
     substitutions and swaps of neighbours); the word being a good part of a longer one; or its beginning being near a
-    stem (`reservaton` and `reserv`).
+    stem (`reservaton` and `reserv`). Of a word with digits only a part is looked for: 2024 is not 2026.
     """
     if len(word) < 3 and word.isascii():
         return ()
-    close = process.extract(
-        word, vocabulary, scorer=OSA.normalized_similarity, score_cutoff=MIN_SIMILARITY, limit=MAX_VARIANTS
+    exact = any(character.isdigit() for character in word)
+    close = (
+        []
+        if exact
+        else process.extract(
+            word, vocabulary, scorer=OSA.normalized_similarity, score_cutoff=MIN_SIMILARITY, limit=MAX_VARIANTS
+        )
     )
     found = {term: float(score) for term, score, _ in close}
     if len(word) >= MIN_PART:
         for term in vocabulary:
             if word in term and len(word) >= MIN_SHARE * len(term):
                 found[term] = max(found.get(term, 0.0), 0.5 + 0.5 * len(word) / len(term) - 0.01)
-    for term in vocabulary:
+    for term in () if exact else vocabulary:
         if MIN_STEM <= len(term) < len(word) <= len(term) + MAX_ENDING and term[0] == word[0]:
             near = OSA.normalized_similarity(word[: len(term)], term)
             if near >= STEM_SIMILARITY:
