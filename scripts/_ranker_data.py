@@ -32,9 +32,10 @@ UNITS = {
     "chats": "message", "longmemeval": "turn", "lifebench": "record", "scifact": "document",
     "locomo": "message", "xquad": "paragraph",
 }  # fmt: skip
-# A store may have no embedder, and a question no word of the store's language. Of so many questions one is learned a
-# second time without vectors, one without words; and one is asked in the store of somebody else.
-TURNS = 3
+# A store may have no embedder, a question no word of the store's language, a history few rows. Of so many questions one
+# is learned a second time without vectors, one without words, both of the other two within the conversation that has
+# the answer; and every other of these is asked in the store of somebody else.
+TURNS = 4
 # Rows of a question that are learned from: the first by rank fusion, and all that are right.
 LEARNED = 120
 
@@ -109,14 +110,15 @@ def _ask(
     entries: Mapping[str, Mapping[Any, Entry]],
     stranger: str | None,
 ) -> Asked | None:
-    def observe(user: str, lists: Sequence[ListName]) -> Any:
-        return _observe(dataset, db.user(f"{dataset.name}:{user}"), db, question, entries[user], lists)
+    def observe(user: str, lists: Sequence[ListName], within: str | None = None) -> Any:
+        return _observe(dataset, db.user(f"{dataset.name}:{user}"), db, question, entries[user], lists, within)
 
     full = observe(question.user, LISTS)
     if full is None:
         return None
     seen, fused, labels, turns, items = full
-    poorer = observe(question.user, (LISTS[:2], ("semantic",))[turn]) if turn < 2 else None
+    within = None if turn < 2 else next((name for (name, _), right in zip(turns, labels, strict=True) if right), None)
+    poorer = observe(question.user, (LISTS[:2], ("semantic",), LISTS, ("semantic",))[turn], within)
     foreign = observe(stranger, LISTS) if turn == 2 and stranger is not None else None
     lesson = None if poorer is None else Lesson(poorer[0], poorer[2])
     return Asked(question, seen, fused, labels, turns, items, lesson, None if foreign is None else foreign[0])
@@ -129,10 +131,11 @@ def _observe(
     question: Question,
     entries: Mapping[Any, Entry],
     lists: Sequence[ListName],
+    within: str | None,
 ) -> tuple[Any, Any, Any, tuple[tuple[str, str], ...], tuple[Mapping[str, str], ...]] | None:
     ranking, at = Ranking(), now()
     ports = db._ports  # noqa: SLF001 - the ranker is a part of the product
-    query, _ = question_for(handle.scope, ports, question.text, Filter(at), lists, ranking.depth)
+    query, _ = question_for(handle.scope, ports, question.text, Filter(at, conversation=within), lists, ranking.depth)
     found = ports.store.candidates(query)
     if not found.rows:
         return None

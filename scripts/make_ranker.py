@@ -39,6 +39,10 @@ SETTINGS = {
     "feature_fraction": 0.5, "bagging_fraction": 0.8, "bagging_freq": 1, "lambdarank_truncation_level": 30,
     "label_gain": [0, 1, 3], "seed": 1, "deterministic": True, "force_col_wise": True, "num_threads": 1, "verbose": -1,
 }  # fmt: skip
+# More of these never makes a row less likely.
+RISING = (
+    "lexical", "lexical_rank", "strength", "semantic", "semantic_rank", "share", "rarest", "words_found", "named", "when",
+)  # fmt: skip
 Sets = Mapping[str, Sequence[Asked]]
 
 
@@ -75,7 +79,8 @@ def _fit(parts: Sequence[tuple[Sequence[Asked], float]]) -> lightgbm.Booster:
         group=[len(each) for each in labels],
         weight=np.concatenate([np.full(len(part.labels), weight) for part, weight in learned]),
     )
-    return lightgbm.train(SETTINGS, data, TREES)
+    rising = [int(name in RISING) for name in FEATURES]
+    return lightgbm.train({**SETTINGS, "monotone_constraints": rising}, data, TREES)
 
 
 def _cross_validated(sets: Sets, name: str) -> list[Any]:

@@ -91,7 +91,7 @@ def test_the_ranker_that_ships_gives_likelihoods_whatever_it_looks_at() -> None:
 
 def test_likelihoods_are_neither_zero_nor_one_however_sure_the_forest_is(tmp_path: Path) -> None:
     path = tmp_path / "ranker.json"
-    path.write_text(json.dumps({**shipped(), "line": [1e9, 0.0, 0.0, 0.0]}), "utf-8")
+    path.write_text(json.dumps({**shipped(), "line": [1e9, 0.0, 0.0, 0.0, 0.0]}), "utf-8")
     likely = load_ranker(path).likely(np.random.default_rng(1).normal(size=(50, len(FEATURES))))
     assert ((likely > 0) & (likely < 1)).all()
 
@@ -121,9 +121,9 @@ def test_a_ranker_for_other_features_is_refused(tmp_path: Path) -> None:
         lambda whole: b"{}",
         lambda whole: whole.replace(b'"line"', b'"lin"'),
         lambda whole: whole.replace(b'"trees"', b'"tree"'),
-        lambda whole: json.dumps({**json.loads(whole), "line": ["steep", 1, 1, 1]}).encode(),
-        lambda whole: json.dumps({**json.loads(whole), "line": [float("nan"), 1, 1, 1]}).encode(),
-        lambda whole: json.dumps({**json.loads(whole), "line": [1, 1, 1]}).encode(),
+        lambda whole: json.dumps({**json.loads(whole), "line": ["steep"]}).encode(),
+        lambda whole: json.dumps({**json.loads(whole), "line": [float("nan")] * 5}).encode(),
+        lambda whole: json.dumps({**json.loads(whole), "line": [1.0, 0.0]}).encode(),
         lambda whole: with_tree(whole, {"tests": [[99, 0.5, 0, 0]], "leaves": [1, 2]}),
         lambda whole: with_tree(whole, {"tests": [[-1, 0.5, 0, 0]], "leaves": [1, 2]}),
         lambda whole: with_tree(whole, {"tests": [[0, 0.5, 0]], "leaves": [1, 2]}),

@@ -32,7 +32,7 @@ FEATURES: Final = (
     "lexical", "lexical_rank", "strength", "semantic", "semantic_rank",
     *(f"{name}{distance:+d}" for name in ("lexical", "semantic") for distance in _AROUND),
     "lexical_around", "lexical_best_around", "semantic_around", "semantic_best_around",
-    "share", "share_beside", "share_near", "share_since_before", "share_in_conversation", "rarest", "words_found",
+    "share", "share_beside", "share_near", "share_since_before", "share_in_conversation", "rarest", "words_found", "known",
     "length", "usual_length", "place", "user", "assistant", "named", "asks",
     "asks-1", "length-1", "named-1", "asks+1", "length+1", "named+1", "when",
 )  # fmt: skip
@@ -40,10 +40,10 @@ FEATURES: Final = (
 the lexical score over the highest that the question allows; scores of the rows one and two away; the mean of the best
 three and the best within `REACH`; the share of the question's rarity that the row has: alone, with the rows beside it,
 with those within two, with the one before, with all of its conversation; its rarest word over the question's; the share
-of words; the length as log(1 + terms), also as the mean of all; the place in the conversation as log(1 + position);
-roles; whether its author is named in the question (1), or another one is (−1); whether it ends with a question mark;
-the last three of the rows beside it, −1 (0 for `named`) where these are no candidates; how near its time is to one that
-the question names."""
+of words; the share of words that any row of the owner has; the length as log(1 + terms), also as the mean of all; the
+place in the conversation as log(1 + position); roles; whether its author is named in the question (1), or another one
+is (−1); whether it ends with a question mark; the last three of the rows beside it, −1 (0 for `named`) where these are
+no candidates; how near its time is to one that the question names."""
 
 
 class Listed(NamedTuple):
@@ -87,6 +87,7 @@ def features(
     columns += [_beside(places, scores, d, 0.0) for scores in (lexical, semantic) for d in _AROUND]
     columns += [*_around(places, lexical), *_around(places, semantic)]
     columns += _shares(rows, rarity, places)
+    columns.append(np.full(len(rows), sum(each > 0 for each in rarity) / max(len(rarity), 1)))
     columns += [length, np.full(len(rows), length.mean() if len(rows) else 0.0)]
     columns.append(np.log1p(np.array([row.position for row in rows], dtype=np.float64)))
     columns += [np.array([row.role == role for row in rows], dtype=np.float64) for role in ("user", "assistant")]

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     Floats = npt.NDArray[np.float64]
 
 
-# What tells whether a question is answered at all: how much of it the best row has, and how strongly.
-ANSWERED: Final = tuple(FEATURES.index(name) for name in ("share", "strength"))
+# What tells whether a question is answered at all: how much of it was ever said, how much of that the best row has, and
+# how strongly.
+ANSWERED: Final = tuple(FEATURES.index(name) for name in ("known", "share", "strength"))
 
 
 @dataclass(frozen=True, slots=True)
