@@ -84,6 +84,12 @@ def test_nothing_found_is_nothing_ranked() -> None:
         assert list(placing.order) == by_turn(placing) == by_conversation(placing, []) == []
 
 
+def test_rows_that_no_list_has_come_in_the_order_of_their_time() -> None:
+    for ranking in (PLAIN, Ranking()):
+        placing = placed([row(turn="old", age=3), row(turn="new")], {"lexical": []}, ranking)
+        assert [placing.rows[number].key.turn for number in placing.order] == ["new", "old"]
+
+
 def test_the_second_stage_gives_finite_scores_whatever_the_lists_hold() -> None:
     rows = [row(turn=str(i), seq=i, words=i) for i in range(4)]
     for lists in ({"lexical": [(0, 0.0)]}, {"semantic": [(1, 1e-12)]}, {"lexical": [(2, 1e9)], "trigram": [(3, 1.0)]}):
@@ -92,7 +98,9 @@ def test_the_second_stage_gives_finite_scores_whatever_the_lists_hold() -> None:
 
 
 @pytest.mark.parametrize("bad", [{"k": -1}, {"recency": -0.1}, {"depth": 0}, {"half_life": timedelta(0)},
-                                 {"weights": {"lexical": -1.0}}])  # fmt: skip
+                                 {"weights": {"lexical": -1.0}}, {"k": float("nan")}, {"recency": float("inf")},
+                                 {"weights": {"lexical": float("inf")}}, {"weights": {"other": 1.0}}, {"depth": 2.5},
+                                 {"depth": 2**70}])  # fmt: skip
 def test_rankings_that_make_no_sense_are_refused(bad: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput, match=next(iter(bad))):
         Ranking(**bad)

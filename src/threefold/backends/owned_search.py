@@ -10,9 +10,8 @@ from threefold.model.query import Candidate, Candidates, Filter, ListName, Query
 from threefold.model.record import Row, RowKey
 from threefold.model.scope import Scope
 from threefold.search.bm25 import bm25
-from threefold.search.spelling import Phrases, corrections, phrases_of, rarity_of
+from threefold.search.spelling import MAX_CORRECTED, Phrases, correctable, corrections, phrases_of, rarity_of
 from threefold.text.asking import ENDING, asks
-from threefold.text.terms import WILDCARD
 
 Hits = list[tuple[RowKey, float]]
 Model = tuple[str, int]
@@ -53,7 +52,7 @@ def candidates(owner: Owned, query: Query, model: Model | None) -> Candidates:
     if "trigram" in query.lists:
         vocabulary = sorted({term for each in terms.values() for term in each})
         known = set(vocabulary)
-        unknown = [term for term in query.terms if term not in known and not term.endswith(WILDCARD)]
+        unknown = [term for term in correctable(query.terms) if term not in known][:MAX_CORRECTED]
         corrected = {word: corrections(word, vocabulary) for word in unknown}
         # Without a misspelling this list would be the lexical one again, and count twice.
         if any(corrected.values()) or "lexical" not in query.lists:

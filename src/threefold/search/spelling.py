@@ -14,6 +14,9 @@ from threefold.text.terms import WILDCARD
 # One slip in four letters is still the same word; two in five are not.
 MIN_SIMILARITY = 0.7
 MAX_VARIANTS = 5
+# Of shorter words, such as the pairs that runs of Chinese are cut into, nothing else is so similar. Each word is
+# compared with the whole vocabulary: a pasted text in another language has hundreds that were never written.
+MIN_WORD, MAX_CORRECTED = 3, 16
 # A part of a word must be this long, and at least half of it, to stand for the whole.
 MIN_PART, MIN_SHARE = 4, 0.45
 # Stored English words have lost their endings. A word is also compared with their beginnings of at least this length,
@@ -30,6 +33,11 @@ def vocabulary_lengths(words: Sequence[str]) -> tuple[int, int]:
     return max(1, min(int(shortest * MIN_SIMILARITY), shortest - MAX_ENDING)), int(longest / MIN_SHARE)
 
 
+def correctable(terms: Sequence[str]) -> list[str]:
+    """Those of a question's words that may be corrected where they were never written."""
+    return [term for term in terms if len(term) >= MIN_WORD and not term.endswith(WILDCARD)]
+
+
 def corrections(word: str, vocabulary: Sequence[str]) -> tuple[tuple[str, float], ...]:
     """Up to five (stored word, similarity from 0 to 1), the most similar first.
 
@@ -37,7 +45,7 @@ def corrections(word: str, vocabulary: Sequence[str]) -> tuple[tuple[str, float]
     substitutions and swaps of neighbours); the word being a good part of a longer one; or its beginning being near a
     stem (`reservaton` and `reserv`). Of a word with digits only a part is looked for: 2024 is not 2026.
     """
-    if len(word) < 3 and word.isascii():
+    if len(word) < MIN_WORD:
         return ()
     exact = any(character.isdigit() for character in word)
     close = (

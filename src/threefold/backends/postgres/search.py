@@ -20,9 +20,16 @@ from threefold.backends.postgres.words import lexical
 from threefold.model.query import Candidate, Candidates, ListName, Query
 from threefold.model.record import RowKey
 from threefold.model.times import from_micros
-from threefold.search.spelling import Phrases, corrections, phrases_of, rarity_of, vocabulary_lengths
+from threefold.search.spelling import (
+    MAX_CORRECTED,
+    Phrases,
+    correctable,
+    corrections,
+    phrases_of,
+    rarity_of,
+    vocabulary_lengths,
+)
 from threefold.text.asking import asks
-from threefold.text.terms import WILDCARD
 
 Hits = list[tuple[int, float]]
 
@@ -77,7 +84,7 @@ def candidates(db: Db, query: Query) -> Candidates:
     corrected: dict[str, tuple[tuple[str, float], ...]] = {}
     if known is not None and vocabulary is not None:
         stored = {key for (key,) in known.fetchall()}
-        unknown = [t for t in query.terms if not t.endswith(WILDCARD) and term_key(owner, t) not in stored]
+        unknown = [t for t in correctable(query.terms) if term_key(owner, t) not in stored][:MAX_CORRECTED]
         terms = [term for (term,) in vocabulary.fetchall()]
         corrected = {word: corrections(word, terms) for word in unknown}
         # Without a misspelling this list would be the lexical one again, and count twice.
@@ -95,7 +102,7 @@ def candidates(db: Db, query: Query) -> Candidates:
 
 def _ask_vocabulary(db: Db, owner: UUID, query: Query) -> tuple[Cursor[tuple[Any, ...]], Cursor[tuple[Any, ...]]]:
     """The keys of words that the owner wrote; and, for those it did not, the stored words of a fitting length."""
-    asked = [term for term in query.terms if not term.endswith(WILDCARD)]
+    asked = correctable(query.terms)
     keys = [term_key(owner, term) for term in asked]
     lengths = [vocabulary_lengths([term]) for term in asked]
     known = run(

@@ -16,9 +16,16 @@ from threefold.model.query import Candidate, Candidates, Filter, ListName, Query
 from threefold.model.record import RowKey
 from threefold.model.times import from_micros, to_micros
 from threefold.model.turn import ROLES
-from threefold.search.spelling import Phrases, corrections, phrases_of, rarity_of, vocabulary_lengths
+from threefold.search.spelling import (
+    MAX_CORRECTED,
+    Phrases,
+    correctable,
+    corrections,
+    phrases_of,
+    rarity_of,
+    vocabulary_lengths,
+)
 from threefold.text.asking import ENDING, asks
-from threefold.text.terms import WILDCARD
 
 Hits = list[tuple[int, float]]
 
@@ -140,7 +147,7 @@ def _lexical(db: apsw.Connection, owner: int, terms: Sequence[str], narrowing: _
 
 def _corrected(db: apsw.Connection, owner: int, terms: Sequence[str]) -> dict[str, tuple[tuple[str, float], ...]]:
     """For every term that the owner never used, the stored words that are nearly it."""
-    words = [term for term in terms if not term.endswith(WILDCARD)]
+    words = correctable(terms)
     known = {
         term
         for (term,) in fetch(
@@ -149,7 +156,7 @@ def _corrected(db: apsw.Connection, owner: int, terms: Sequence[str]) -> dict[st
             (owner, json.dumps(words)),
         )
     }
-    unknown = [word for word in words if word not in known]
+    unknown = [word for word in words if word not in known][:MAX_CORRECTED]
     if not unknown:
         return {}
     vocabulary = [
