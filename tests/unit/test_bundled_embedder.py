@@ -152,9 +152,9 @@ def test_a_store_is_searched_across_languages(asked: str, turn: str) -> None:
     said = {
         "deploy": ("部署流程是什么？", "先运行测试，然后构建镜像，最后推送到服务器"),
         "fish": ("周末去哪里吃鱼？", "码头旁边那家餐厅"),
-        "bill": ("Какой сегодня счёт?", "Счёт за электричество оплачен в мае"),
+        "bill": ("Какой сегодня счёт?", "Счёт за электричество оплачен в мае через приложение, чек лежит в почте"),
         "capital": ("What is the capital of Portugal?", "Lisbon"),
-        "plants": ("Remind me to water the plants", "Done"),
+        "plants": ("Remind me to water the plants on the balcony every second evening", "Done"),
     }
     with threefold.open(":memory:", background=False) as db:
         for name, (prompt, answer) in said.items():
