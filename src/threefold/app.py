@@ -163,7 +163,7 @@ def compare_stores(
     questions: int = 200,
     on_turn: Callable[[int], None] | None = None,
 ) -> Comparison:
-    """Whether `other` has all that `source` has, and gives the same hits to `questions` made of its texts.
+    """Whether `other` has all that `source` has, and finds the same rows for `questions` made of its texts.
 
     `deep` reads every file too and checks its hash.
     """

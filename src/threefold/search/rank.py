@@ -41,10 +41,10 @@ class Ranking:
 
     `weights` and `k` are those of reciprocal rank fusion: a row's fused score is the sum over lists of
     weight / (k + rank), rank from 1; equal scores share a rank. `learned` is the second stage: the first `depth` rows
-    of each list are ordered by how likely each is to be what is asked for, a number from 0 to 1 that means the same in
-    every store. With `learned=False` the fused score is all. The recency lift multiplies the fused score, or the odds
-    of that likelihood, by 1 + `recency` · 2^(−age / `half_life`); `recency=0` switches it off. What stands deeper in
-    all lists follows, by fused score: that up to twice `depth`, up to four times, and so on.
+    of each list are ordered by how likely each is to be what is asked for, a number from 0 to 1 that means much the
+    same in every store (docs/search.md). With `learned=False` the fused score is all. The recency lift multiplies the
+    fused score, or the odds of that likelihood, by 1 + `recency` · 2^(−age / `half_life`); `recency=0` switches it off.
+    What stands deeper in all lists follows, by fused score: that up to twice `depth`, up to four times, and so on.
     """
 
     k: float = 10.0

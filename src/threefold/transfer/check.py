@@ -30,7 +30,7 @@ _PAGE = 500
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """How much was compared, and what differs, in a sentence each; none: the same questions give the same hits.
+    """How much was compared, and what differs, in a sentence each; none: the same questions find the same rows.
 
     Turns that only the target has are no difference; no questions are asked of their owners.
     """
@@ -50,7 +50,7 @@ def compare(
     questions: int = 200,
     on_turn: Callable[[int], None] | None = None,
 ) -> Comparison:
-    """Whether the target has all that the source has, and gives the same hits to questions made of the texts.
+    """Whether the target has all that the source has, and finds the same rows for questions made of the texts.
 
     `deep` reads every blob and checks its hash; otherwise it must be there.
     """

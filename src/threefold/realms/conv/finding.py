@@ -83,6 +83,8 @@ def find(scope: Scope, ports: Ports, request: Request) -> Results:
             break
         # A few turns or conversations with many rows fill the lists: others may stand behind them.
         query = replace(query, depth=query.depth * DEEPER)
+    else:
+        warnings += ("a few turns or conversations fill the lists: others may stand deeper; narrow the search",)
     groups = groups[request.offset : wanted]
     keys = [placing.rows[turn[0]].key for _, turns in groups for turn in turns]
     rows = ports.store.rows(scope, keys, where.now, neighbours) if keys else ()

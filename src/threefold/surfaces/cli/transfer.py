@@ -20,7 +20,7 @@ def add_commands(commands: Any) -> None:
         "copy",
         help="copy everything of all users into another store, of any kind, and check it",
         description="Copy every tenant and user from one store into another, then check that both hold the same and "
-        "give the same hits. Copying again goes on where it was interrupted.",
+        "find the same rows. Copying again goes on where it was interrupted.",
     )
     command.add_argument("source", metavar="SOURCE", help="the store that is read: a folder or a URL")
     command.add_argument("target", metavar="TARGET", help="the store that is filled, made when new")
