@@ -127,7 +127,7 @@ def test_scores_are_scaled_and_read_with_those_around(data: st.DataObject, rows:
         assert [row[f"{name}_rank"] for row in found] == [ranks.get(i, 0.0) for i in range(len(rows))]
     highest = (K1 + 1) * sum(rarity)
     lexical = dict(used["lexical"])
-    strength = [lexical.get(i, 0.0) / highest if highest else 0.0 for i in range(len(rows))]
+    strength = [min(lexical.get(i, 0.0), highest) / highest if highest else 0.0 for i in range(len(rows))]
     assert [row["strength"] for row in found] == pytest.approx(strength)
 
 

@@ -133,9 +133,11 @@ def _nearness(listed: Listed | None, none: Floats) -> Floats:
 
 
 def _strength(listed: Listed | None, rarity: Sequence[float], none: Floats) -> Floats:
-    """The score over that of a row which repeats every word of the question without end."""
+    """The score over that of a row that repeats every word of the question without end, at most 1."""
+    import numpy as np
+
     highest = (K1 + 1) * sum(rarity)
-    return none if listed is None or not highest else listed.scores / highest
+    return none if listed is None or not highest else np.minimum(listed.scores, highest) / highest
 
 
 def _beside(places: _Places, values: Floats, distance: int, missing: float) -> Floats:
