@@ -15,7 +15,7 @@ from _texts import messages_of
 import threefold
 from threefold.backends.opening import open_backend
 from threefold.backends.sqlite.connection import connect, fetch
-from threefold.backends.sqlite.keys import scope_text, term_text
+from threefold.backends.sqlite.keys import term_text
 from threefold.model.scope import Scope
 from threefold.model.turn import Turn
 from threefold.ports import Backend
@@ -140,9 +140,9 @@ class Sqlite:
 
     def _inserts(self, owner: int, found: dict[str, list[tuple[Any, ...]]]) -> Write:
         words, vocabulary = [], dict[tuple[int, str], None]()
-        for number, _, conversation, _, _, _, role, *_, text in found["rows"]:
+        for number, *_, text, _asks in found["rows"]:
             terms = index_terms(text)
-            words.append((number, scope_text(owner, conversation, role), term_text(owner, terms)))
+            words.append((number, term_text(owner, terms)))
             vocabulary.update(dict.fromkeys((owner, term) for term in terms))
 
         def write() -> None:
@@ -151,7 +151,7 @@ class Sqlite:
                 if rows:
                     marks = ", ".join("?" * len(rows[0]))
                     self._bare.executemany(f"INSERT OR REPLACE INTO {name} VALUES ({marks})", rows)
-            self._bare.executemany("INSERT INTO words (rowid, scope, terms) VALUES (?, ?, ?)", words)
+            self._bare.executemany("INSERT INTO words (rowid, terms) VALUES (?, ?)", words)
             self._bare.executemany("INSERT OR IGNORE INTO vocabulary (owner, term) VALUES (?, ?)", list(vocabulary))
             self._bare.execute("COMMIT")
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+from threefold.model.candidates import Candidates
 from threefold.model.commit import Commit, Outcome
 from threefold.model.moving import MovedTurn, TurnKey
-from threefold.model.query import Candidates, Query
+from threefold.model.query import Query
 from threefold.model.record import CatalogEntry, Conversation, RowKey, StoredRow, StoredTurn
 from threefold.model.retention import Gone, Receipt, Target
 from threefold.model.scope import Scope

@@ -200,8 +200,8 @@ def dangling(folder: Path) -> list[str]:
     """Rows without index, queue or turn, files without bytes, and the like, asked of the database itself."""
     db = apsw.Connection(str(folder / "record.db"), flags=apsw.SQLITE_OPEN_READONLY)
     questions = {
-        "rows without index": "SELECT count(*) FROM rows WHERE id NOT IN (SELECT id FROM words_docsize)",
-        "index without rows": "SELECT count(*) FROM words_docsize WHERE id NOT IN (SELECT id FROM rows)",
+        "rows without index": "SELECT count(*) FROM rows WHERE id NOT IN (SELECT doc FROM occurrences)",
+        "index without rows": "SELECT count(*) FROM occurrences WHERE doc NOT IN (SELECT id FROM rows)",
         "rows without turn": "SELECT count(*) FROM rows WHERE turn NOT IN (SELECT id FROM turns)",
         "turns that lack rows":
             "SELECT count(*) FROM turns WHERE (SELECT count(*) FROM rows WHERE turn = turns.id) <> 3",

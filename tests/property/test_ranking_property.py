@@ -9,7 +9,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from threefold.model.query import Candidate, Candidates, Filter, Query
+from threefold.model.candidates import Candidate, Candidates
+from threefold.model.query import Filter, Query
 from threefold.model.record import RowKey
 from threefold.model.scope import Scope
 from threefold.search.rank import Group, Placing, Ranking, by_conversation, by_turn, depth_for, rank
@@ -57,9 +58,9 @@ def answer(rows: Sequence[Candidate], lists: Lists, depth: int) -> Candidates:
             numbers.setdefault(number, len(numbers))
             tells = {"lexical": PLAIN, "trigram": 0b111}.get(name, 0)
             told[number] = told.get(number, 0) | rows[number].having & tells
-    found: Any = {name: tuple((numbers[n], score) for n, score in hits) for name, hits in cut.items()}
-    of = tuple(rows[number]._replace(having=told[number]) for number in numbers)
-    return Candidates(of, found, (1.0, 2.0, 3.0), CORRECTED)
+    found: Any = {name: [(numbers[n], score) for n, score in hits] for name, hits in cut.items()}
+    of = [rows[number]._replace(having=told[number]) for number in numbers]
+    return Candidates.of(of, found, (1.0, 2.0, 3.0), CORRECTED)
 
 
 def named(placing: Placing, groups: Sequence[Group]) -> list[tuple[float, RowKey]]:

@@ -50,7 +50,9 @@ def fill(db: threefold.Threefold, turns: int = 60) -> None:
 
 def dump(folder: Path) -> list[tuple[object, ...]]:
     db = apsw.Connection(str(folder / "record.db"))
-    tables = [name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")]
+    # What a virtual table holds stands in others.
+    named = "SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0 ORDER BY name"
+    tables = [name for (name,) in db.execute(named)]
     found = [(table, *row) for table in tables for row in db.execute(f'SELECT * FROM "{table}"')]
     db.close()
     return found

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from threefold.model.query import TOLD, Candidate, Filter, Query
+from threefold.model.candidates import Candidate, CandidateRows
+from threefold.model.query import TOLD, Filter, Query
 from threefold.model.record import RowKey
 from threefold.model.scope import Scope
 from threefold.search.bm25 import K1
@@ -46,7 +47,7 @@ def seen(
     cut: bool = False,
 ) -> list[dict[str, float]]:
     listed: Any = {name: listing(hits, len(rows), cut) for name, hits in lists.items()}
-    found = features(rows, listed, rarity, asked(text), named)
+    found = features(CandidateRows.of(rows), listed, rarity, asked(text), named)
     assert found.shape == (len(rows), len(FEATURES))
     assert found.dtype == np.float64
     assert np.isfinite(found).all()
@@ -55,7 +56,7 @@ def seen(
 
 @st.composite
 def candidates(draw: st.DrawFn) -> list[Candidate]:
-    """Rows of several conversations with gaps between their positions, in any order."""
+    """Rows of several conversations with gaps between their positions, in their order."""
     places = draw(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 70)), min_size=1, max_size=40, unique=True))
     return [
         Candidate(
@@ -68,7 +69,7 @@ def candidates(draw: st.DrawFn) -> list[Candidate]:
             draw(st.booleans()),
             draw(st.integers(0, 2**TOLD - 1) | st.integers(0, 63)),
         )
-        for chat, position in places
+        for chat, position in sorted(places)
     ]
 
 

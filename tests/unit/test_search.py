@@ -6,11 +6,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import threefold
 from threefold.errors import InvalidInput
-from threefold.model.query import Candidate, Candidates, Filter, Query
+from threefold.model.candidates import Candidate, Candidates
+from threefold.model.query import Filter, Query
 from threefold.model.record import RowKey
 from threefold.model.scope import Scope
 from threefold.model.times import from_micros, iso, parse_moment, to_micros
@@ -34,7 +36,7 @@ def ranked(rows: list[Candidate], lists: dict[str, list[tuple[int, float]]], ran
 
 
 def placed(rows: list[Candidate], lists: dict[str, list[tuple[int, float]]], ranking: Ranking = PLAIN):
-    found = Candidates(tuple(rows), {name: tuple(hits) for name, hits in lists.items()})  # type: ignore[misc]
+    found = Candidates.of(rows, lists)  # type: ignore[arg-type]
     return rank(found, Query(Scope("a"), Filter(NOW), ()), ranking)
 
 
@@ -50,7 +52,9 @@ def test_a_fused_score_is_the_sum_over_lists_of_weight_by_k_and_rank() -> None:
 
 def test_the_recency_lift_halves_with_each_half_life() -> None:
     ranking = Ranking(recency=0.5, half_life=timedelta(days=7))
-    lifts = recency_lifts([NOW - timedelta(days=d) for d in (0, 7, 14, 700_000, -30)], NOW, ranking)
+    lifts = recency_lifts(
+        np.array([to_micros(NOW - timedelta(days=d)) for d in (0, 7, 14, 700_000, -30)]), to_micros(NOW), ranking
+    )
     assert list(lifts) == pytest.approx([1.5, 1.25, 1.125, 1.0, 1.5])
     rows = [row(turn="old", age=365), row(turn="new", age=0)]
     for recency, first in ((0.0, "old"), (0.5, "new")):
@@ -59,7 +63,8 @@ def test_the_recency_lift_halves_with_each_half_life() -> None:
 
 
 def test_equal_scores_always_come_in_the_same_order() -> None:
-    rows = [row("b", "1"), row("a", "2"), row("a", "1", 1), row("a", "1", 0), row("a", "0", age=1)]
+    places = (("b", "1", 0), ("a", "2", 0), ("a", "1", 1), ("a", "1", 0), ("a", "0", 0))
+    rows = [row(c, t, s)._replace(position=2 * int(t) + s, at=NOW - timedelta(days=t == "0")) for c, t, s in places]
     orders = set()
     for shift in range(len(rows)):
         turned = rows[shift:] + rows[:shift]

@@ -13,9 +13,10 @@ from uuid import uuid4
 from threefold.backends import owned_moving, owned_search
 from threefold.backends.owned import Kept, KeptConversation, Owned, Waiting
 from threefold.errors import BytesGone, Conflict, Forbidden, NotFound, Unavailable
+from threefold.model.candidates import Candidates
 from threefold.model.commit import Commit, Outcome, PutFeedback, RecordTurn, Write, supersede
 from threefold.model.moving import MovedTurn, TurnKey
-from threefold.model.query import Candidates, Query
+from threefold.model.query import Query
 from threefold.model.record import (
     CatalogEntry,
     Conversation,

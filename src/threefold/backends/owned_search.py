@@ -6,7 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from threefold.backends.owned import Kept, Owned
-from threefold.model.query import Candidate, Candidates, Filter, ListName, Query
+from threefold.model.candidates import Candidate, Candidates
+from threefold.model.query import Filter, ListName, Query
 from threefold.model.record import Row, RowKey
 from threefold.model.scope import Scope
 from threefold.search.bm25 import bm25
@@ -106,7 +107,7 @@ def _answer(
 ) -> Candidates:
     keys = list(dict.fromkeys(key for hits in found.lists.values() for key, _ in hits))
     index = {key: i for i, key in enumerate(keys)}
-    rows = tuple(
+    rows = [
         Candidate(
             key,
             row.role,
@@ -118,6 +119,6 @@ def _answer(
             found.having.get(key, 0),
         )
         for key, (kept, row) in ((key, seen[key]) for key in keys)
-    )
-    lists = {name: tuple((index[key], score) for key, score in hits) for name, hits in found.lists.items()}
-    return Candidates(rows, lists, rarity_of(len(query.terms), *found.rarity), corrected, warnings)
+    ]
+    lists = {name: [(index[key], score) for key, score in hits] for name, hits in found.lists.items()}
+    return Candidates.of(rows, lists, rarity_of(len(query.terms), *found.rarity), corrected, warnings)

@@ -1,13 +1,11 @@
-"""What is asked of a store, and the candidates it answers with."""
+"""What is asked of a store; `candidates` has its answer."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
-from threefold.model.record import RowKey
 from threefold.model.scope import Scope
 
 if TYPE_CHECKING:
@@ -49,38 +47,3 @@ class Query:
     vector: np.ndarray | None = None
     model: str | None = None
     depth: int = 200
-
-
-class Candidate(NamedTuple):
-    """A row that some list proposed, with what ranking needs.
-
-    `position` numbers the rows of its conversation, `words` is its length in terms, `asks` whether it ends with a
-    question mark. Bit i of `having` is set where a list of words says that the row has word i of the question, or what
-    it was corrected to.
-    """
-
-    key: RowKey
-    role: str
-    at: datetime
-    position: int
-    words: int
-    author: str | None = None
-    asks: bool = False
-    having: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Candidates:
-    """The answer to a `Query`: rows, and for each list (index into `rows`, score) best first.
-
-    `rarity` is that of the question's first `TOLD` words among the owner's rows, 0 for a word that no row has; where
-    the lists of words are empty, it need not be told.
-    `corrections` maps a word of the question that is not in the owner's vocabulary to the stored words that stood in
-    for it, with their similarity from 0 to 1. `warnings` say in a sentence what could not be done.
-    """
-
-    rows: tuple[Candidate, ...]
-    lists: Mapping[ListName, tuple[tuple[int, float], ...]]
-    rarity: tuple[float, ...] = ()
-    corrections: Mapping[str, tuple[tuple[str, float], ...]] = field(default_factory=dict)
-    warnings: tuple[str, ...] = ()

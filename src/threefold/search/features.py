@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from threefold.model.query import TOLD, Candidate, ListName, Query
-from threefold.model.times import to_micros
+from threefold.model.candidates import CandidateRows
+from threefold.model.query import TOLD, ListName, Query
+from threefold.model.turn import ROLES
 from threefold.search.bm25 import K1
 from threefold.text.dates import Period, nearness_of
 from threefold.text.terms import index_terms
@@ -54,25 +55,30 @@ class Listed(NamedTuple):
     cut: bool = False
 
 
-class _Places(NamedTuple):
-    """Rows in order of conversation and position: `order` sorts them, `chat` numbers conversations, both sorted."""
+class _Neighbours(NamedTuple):
+    """For each row the place of the one that stands `distance` positions away, by distance; the last row is nobody.
 
-    order: Ints
+    `chat` numbers the conversations; rows of one stand together.
+    """
+
+    places: Mapping[int, Ints]
     chat: Ints
-    position: Ints
 
 
 def features(
-    rows: Sequence[Candidate],
+    rows: CandidateRows,
     listed: Mapping[ListName, Listed],
     rarity: Sequence[float],
     query: Query,
     periods: Sequence[Period],
 ) -> Floats:
-    """The features of every row: float64 of shape (rows, len(FEATURES))."""
+    """The features of every row: float64 of shape (rows, len(FEATURES)).
+
+    Rows of a conversation stand together, in order of their position.
+    """
     import numpy as np
 
-    places = _places(rows)
+    beside = _neighbours(rows)
     none = np.zeros(len(rows))
     # Where words were corrected, the list of their variants holds all that the lexical one does.
     words = listed.get("trigram")
@@ -80,35 +86,46 @@ def features(
         words = listed.get("lexical")
     vectors = listed.get("semantic")
     lexical, semantic = (none if (one := _scaled(found)) is None else one for found in (words, vectors))
-    length = np.log1p(np.array([row.words for row in rows], dtype=np.float64))
-    asks = np.array([row.asks for row in rows], dtype=np.float64)
-    named = _named(rows, query)
+    length = np.log1p(rows.words.astype(np.float64))
+    asks, named = rows.asks.astype(np.float64), _named(rows, query)
+    user, assistant = ((rows.role == ROLES.index(role)).astype(np.float64) for role in ("user", "assistant"))
     columns = [lexical, _nearness(words, none), _strength(words, rarity, none), semantic, _nearness(vectors, none)]
-    columns += [_beside(places, scores, d, 0.0) for scores in (lexical, semantic) for d in _AROUND]
-    columns += [*_around(places, lexical), *_around(places, semantic)]
-    columns += _shares(rows, rarity, places)
+    columns += [_there(beside.places[d], scores, 0.0) for scores in (lexical, semantic) for d in _AROUND]
+    columns += _around(rows.position, beside.chat, np.stack((lexical, semantic)))
+    columns += _shares(rows.having, rarity, beside)
     columns.append(np.full(len(rows), sum(each > 0 for each in rarity) / max(len(rarity), 1)))
-    columns += [length, np.full(len(rows), length.mean() if len(rows) else 0.0)]
-    columns += [np.array([row.role == role for row in rows], dtype=np.float64) for role in ("user", "assistant")]
-    columns += [named, asks]
+    columns += [length, np.full(len(rows), length.mean() if len(rows) else 0.0), user, assistant, named, asks]
     for distance in (-1, 1):
         columns += [
-            _beside(places, asks, distance, -1.0),
-            _beside(places, length, distance, -1.0),
-            _beside(places, named, distance, 0.0),
+            _there(beside.places[distance], values, missing)
+            for values, missing in ((asks, -1.0), (length, -1.0), (named, 0.0))
         ]
     columns.append(_when(rows, periods))
-    return np.stack(columns, axis=1)
+    return np.stack(columns).T
 
 
-def _places(rows: Sequence[Candidate]) -> _Places:
+def _neighbours(rows: CandidateRows) -> _Neighbours:
     import numpy as np
 
-    numbers: dict[str, int] = {}
-    chat = np.array([numbers.setdefault(row.key.conversation, len(numbers)) for row in rows], dtype=np.int64)
-    position = np.array([row.position for row in rows], dtype=np.int64)
-    order = np.lexsort((position, chat))
-    return _Places(order, chat[order], position[order])
+    count = len(rows)
+    chat = np.cumsum(np.diff(rows.conversation, prepend=rows.conversation[:1]) != 0)
+    places = {distance: np.full(count, count) for distance in _AROUND}
+    # Positions are distinct: the row at a distance of d stands at most d places away.
+    for step in (1, 2):
+        apart = rows.position[step:] - rows.position[:-step]
+        for distance in range(step, 3):
+            earlier = np.flatnonzero((apart == distance) & (chat[step:] == chat[:-step]))
+            places[distance][earlier] = earlier + step
+            places[-distance][earlier + step] = earlier
+    return _Neighbours(places, chat)
+
+
+def _there(places: Ints, values: Floats, missing: float) -> Floats:
+    """The values at these places, `missing` where nobody is."""
+    import numpy as np
+
+    there: Floats = np.append(values, missing)[places]
+    return there
 
 
 def _scaled(listed: Listed | None) -> Floats | None:
@@ -140,100 +157,65 @@ def _strength(listed: Listed | None, rarity: Sequence[float], none: Floats) -> F
     return none if listed is None or not highest else np.minimum(listed.scores, highest) / highest
 
 
-def _beside(places: _Places, values: Floats, distance: int, missing: float) -> Floats:
-    """The value of the row `distance` positions away in the conversation, `missing` where it is no candidate."""
+def _around(position: Ints, chat: Ints, values: Floats) -> list[Floats]:
+    """For each row of `values`: the mean of the best three within `REACH` positions, and the best.
+
+    Missing ones count as 0.
+    """
     import numpy as np
 
-    ordered = values[places.order]
-    found = np.full(len(values), missing)
-    # Positions are distinct: the row at a distance d stands at most d places away in the order.
-    for step in range(1, abs(distance) + 1):
-        here, there = (
-            (slice(step, None), slice(None, -step)) if distance < 0 else (slice(None, -step), slice(step, None))
-        )
-        right = (places.chat[here] == places.chat[there]) & (places.position[here] + distance == places.position[there])
-        found[here] = np.where(right, ordered[there], found[here])
-    back = np.empty(len(values))
-    back[places.order] = found
-    return back
-
-
-def _around(places: _Places, values: Floats) -> tuple[Floats, Floats]:
-    """The mean of the best three, and the best, of the values within `REACH` positions; missing ones count as 0."""
-    import numpy as np
-
-    ordered = values[places.order]
-    first, second, third = ordered.copy(), np.zeros(len(values)), np.zeros(len(values))
-    for step in range(1, min(REACH, len(values) - 1) + 1):
-        near = (places.chat[step:] == places.chat[:-step]) & (places.position[step:] - places.position[:-step] <= REACH)
+    first, second, third = values.copy(), np.zeros_like(values), np.zeros_like(values)
+    for step in range(1, min(REACH, len(position) - 1) + 1):
+        near = (chat[step:] == chat[:-step]) & (position[step:] - position[:-step] <= REACH)
         if not near.any():
             break
         for here, there in ((slice(step, None), slice(None, -step)), (slice(None, -step), slice(step, None))):
-            more = np.where(near, ordered[there], 0.0)
-            one, two, three = first[here], second[here], third[here]
-            third[here] = np.maximum(three, np.minimum(two, more))
-            second[here] = np.maximum(two, np.minimum(one, more))
-            first[here] = np.maximum(one, more)
-    mean, best = np.empty(len(values)), np.empty(len(values))
-    mean[places.order], best[places.order] = (first + second + third) / 3.0, first
-    return mean, best
+            more = values[:, there] * near
+            one, two, three = first[:, here], second[:, here], third[:, here]
+            np.maximum(three, np.minimum(two, more), out=three)
+            np.maximum(two, np.minimum(one, more), out=two)
+            np.maximum(one, more, out=one)
+    return [column for each in zip((first + second + third) / 3.0, first, strict=True) for column in each]
 
 
-def _shares(rows: Sequence[Candidate], rarity: Sequence[float], places: _Places) -> list[Floats]:
+def _shares(having: Ints, rarity: Sequence[float], beside: _Neighbours) -> list[Floats]:
     """How much of the question the row has, alone and together with what stands around it."""
     import numpy as np
 
     weights = np.array(rarity[:TOLD], dtype=np.float64)
     total = weights.sum()
     if not total:
-        return [np.zeros(len(rows)) for _ in range(7)]
-    told = np.array([row.having for row in rows], dtype=np.int64)[places.order]
-    before, after, near = _joined(places, told)
-    chats = np.flatnonzero(np.diff(places.chat, prepend=-1))
-    together = np.bitwise_or.reduceat(told, chats)[places.chat]
-    bits = np.arange(len(weights))
-    spread = [(each[:, None] >> bits & 1).astype(np.float64) for each in (told, before | after, near, before, together)]
-    columns = [each @ weights / total for each in spread]
-    columns += [(spread[0] * weights).max(axis=1) / weights.max(), spread[0].mean(axis=1)]
-    back = []
-    for column in columns:
-        placed = np.empty(len(rows))
-        placed[places.order] = column
-        back.append(placed)
-    return back
+        return [np.zeros(len(having)) for _ in range(7)]
+    # Nobody has no words.
+    of = {distance: np.append(having, 0)[places] for distance, places in beside.places.items()}
+    before, around = having | of[-1], having | of[-1] | of[1]
+    near = around | of[-2] | of[2]
+    starts = np.flatnonzero(np.diff(beside.chat, prepend=-1))
+    together = np.bitwise_or.reduceat(having, starts)[beside.chat]
+    has = np.stack((having, around, near, before, together))[:, :, None] >> np.arange(len(weights)) & 1
+    spread = has * weights
+    return [*(spread.sum(axis=2) / total), spread[0].max(axis=1) / weights.max(), has[0].mean(axis=1)]
 
 
-def _joined(places: _Places, told: Ints) -> tuple[Ints, Ints, Ints]:
-    """The words of each row and the one before it; of it and the one after; of all within two. In places' order."""
-    before, after, near = told.copy(), told.copy(), told.copy()
-    for step in (1, 2):
-        apart = places.position[step:] - places.position[:-step]
-        same = places.chat[step:] == places.chat[:-step]
-        for distance in (1, 2):
-            linked = same & (apart == distance)
-            earlier, later = told[:-step] * linked, told[step:] * linked
-            near[step:] |= earlier
-            near[:-step] |= later
-            if distance == 1:
-                before[step:] |= earlier
-                after[:-step] |= later
-    return before, after, near
-
-
-def _named(rows: Sequence[Candidate], query: Query) -> Floats:
+def _named(rows: CandidateRows, query: Query) -> Floats:
     """1 where the question names the row's author, −1 where it names another one, else 0."""
     import numpy as np
 
+    values = np.zeros(len(rows.authors))
     asked = set(query.terms)
-    authors = {row.author for row in rows if row.author}
-    called = {author for author in authors if not asked.isdisjoint(index_terms(author))}
-    values = {author: 1.0 if author in called else -1.0 for author in authors} if called else {}
-    return np.array([values.get(row.author or "", 0.0) for row in rows])
+    codes = np.unique(rows.author)
+    authors = {code: author for code in codes.tolist() if (author := rows.authors[code])}
+    called = [code for code, author in authors.items() if not asked.isdisjoint(index_terms(author))]
+    if called:
+        values[list(authors)] = -1.0
+        values[called] = 1.0
+    named: Floats = values[rows.author]
+    return named
 
 
-def _when(rows: Sequence[Candidate], periods: Sequence[Period]) -> Floats:
+def _when(rows: CandidateRows, periods: Sequence[Period]) -> Floats:
     import numpy as np
 
     if not periods:
         return np.full(len(rows), UNDATED)
-    return nearness_of(periods, np.array([to_micros(row.at) / 1e6 for row in rows]))
+    return nearness_of(periods, rows.at / 1e6)

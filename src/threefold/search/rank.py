@@ -9,14 +9,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from threefold.errors import InvalidInput
-from threefold.model.query import LISTS, TOLD, Candidate, Candidates, ListName, Query
+from threefold.model.candidates import Candidate, CandidateRows, Candidates, Hits
+from threefold.model.query import LISTS, TOLD, ListName, Query
+from threefold.model.times import to_micros
 from threefold.search.features import FEATURES, Listed, features
 from threefold.search.ranker import Ranker, load_ranker
 
@@ -94,7 +96,7 @@ class Ranked:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Placing:
     """All candidates in order. `order` has row numbers, best first; the other columns belong to the row numbers.
 
@@ -103,14 +105,14 @@ class Placing:
     looked at.
     """
 
-    rows: Sequence[Candidate]
-    order: Sequence[int]
-    tier: Sequence[int]
-    score: Sequence[float]
-    fused: Sequence[float]
-    lift: Sequence[float]
+    rows: CandidateRows
+    order: list[int]
+    tier: Ints
+    score: Floats
+    fused: Floats
+    lift: Floats
     listed: Mapping[ListName, Listed]
-    head: Sequence[int] = ()
+    head: Ints
     likely: Floats | None = None
     seen: Floats | None = None
 
@@ -119,35 +121,53 @@ class Placing:
         ranks = {name: int(found.ranks[number]) for name, found in self.listed.items() if found.ranks[number]}
         scores = {name: float(self.listed[name].scores[number]) for name in ranks}
         learned, seen = None, {}
-        if self.likely is not None and self.seen is not None and number in self.head:
-            place = self.head.index(number)
-            learned, seen = float(self.likely[place]), dict(zip(FEATURES, self.seen[place].tolist(), strict=True))
-        row, fused, lift, score = self.rows[number], self.fused[number], self.lift[number], self.score[number]
-        return Ranked(row, ranks, scores, fused, learned, seen, lift, score)
+        place = (self.head == number).nonzero()[0]
+        if self.likely is not None and self.seen is not None and len(place):
+            learned = float(self.likely[place[0]])
+            seen = dict(zip(FEATURES, self.seen[place[0]].tolist(), strict=True))
+        fused, lift, score = float(self.fused[number]), float(self.lift[number]), float(self.score[number])
+        return Ranked(self.rows[number], ranks, scores, fused, learned, seen, lift, score)
 
 
 def rank(found: Candidates, query: Query, ranking: Ranking, periods: Sequence[Period] = ()) -> Placing:
     """Order all candidates, best first; `periods` are the times that the question names.
 
-    Equal scores come in order of the fused score, newest, then key, so that the order is always the same. Longer lists
-    only add to its end, so that pages fit together: whole tiers, where `query.depth` is `ranking.depth` doubled some
-    times.
+    Equal scores come in order of the fused score, newest, then conversation and position, so that the order is always
+    the same. Longer lists only add to its end, so that pages fit together: whole tiers, where `query.depth` is
+    `ranking.depth` doubled some times.
     """
-    listed = {name: _listed(hits, len(found.rows)) for name, hits in found.lists.items()}
-    tier, fused = _fused(found.lists, listed, len(found.rows), ranking)
-    lift = recency_lifts([row.at for row in found.rows], query.where.now, ranking)
-    head: list[int] = []
+    import numpy as np
+
+    rows = found.rows
+    listed = {name: _listed(hits, len(rows)) for name, hits in found.lists.items()}
+    tier, fused = _fused(found.lists, listed, len(rows), ranking)
+    lift = recency_lifts(rows.at, to_micros(query.where.now), ranking)
+    place = _in_place(rows)
+    head = place[:0]
     likely = seen = None
     score = fused * lift
-    if ranking.learned and found.rows:
-        head, seen = observed(found, query, ranking, periods)
+    if ranking.learned and len(rows):
+        head = place[tier[place] == 0]
+        seen = observed(found, head, query, ranking, periods)
         likely = ranker().likely(seen)
         score[head] = lifted(likely, lift[head])
     _place_below(score, tier, ranking)
-    columns = tier.tolist(), score.tolist(), fused.tolist()
-    keys = [(t, -s, -f, -row.at.timestamp(), row.key) for t, s, f, row in zip(*columns, found.rows, strict=True)]
-    order = sorted(range(len(keys)), key=keys.__getitem__)
-    return Placing(found.rows, order, *columns, lift.tolist(), listed, head, likely, seen)
+    order = place[np.lexsort((-rows.at[place], -fused[place], -score[place], tier[place]))].tolist()
+    return Placing(rows, order, tier, score, fused, lift, listed, head, likely, seen)
+
+
+def _in_place(rows: CandidateRows) -> Ints:
+    """The numbers of the rows by the name of their conversation and their position in it.
+
+    In this order all sums are the same to the last bit, however a store numbers its rows.
+    """
+    import numpy as np
+
+    codes, chat = np.unique(rows.conversation, return_inverse=True)
+    names = [rows.conversations[code] for code in codes.tolist()]
+    alphabetical = np.empty(len(names), dtype=np.int64)
+    alphabetical[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(names))
+    return np.lexsort((rows.position, alphabetical[chat]))
 
 
 def depth_for(rows: int, ranking: Ranking) -> int:
@@ -155,31 +175,27 @@ def depth_for(rows: int, ranking: Ranking) -> int:
     return ranking.depth << max(0, (-(-rows // ranking.depth) - 1).bit_length())
 
 
-def _listed(hits: Sequence[tuple[int, float]], rows: int) -> Listed:
+def _listed(hits: Hits, rows: int) -> Listed:
     """A list as columns. Equal scores share a rank: which of them comes first says only how a store numbers rows."""
     import numpy as np
 
     scores, ranks = np.zeros(rows), np.zeros(rows, dtype=np.int64)
-    if hits:
-        numbers, values = [number for number, _ in hits], np.array([score for _, score in hits])
-        lower = np.diff(values, prepend=np.inf) < -EQUAL * values[0]
-        scores[numbers] = values
-        ranks[numbers] = np.maximum.accumulate(np.where(lower, np.arange(1, len(hits) + 1), 1))
+    if len(hits):
+        lower = np.diff(hits.scores, prepend=np.inf) < -EQUAL * hits.scores[0]
+        scores[hits.numbers] = hits.scores
+        ranks[hits.numbers] = np.maximum.accumulate(np.where(lower, np.arange(1, len(hits) + 1), 1))
     return Listed(scores, ranks)
 
 
 def _fused(
-    lists: Mapping[ListName, Sequence[tuple[int, float]]],
-    listed: Mapping[ListName, Listed],
-    rows: int,
-    ranking: Ranking,
+    lists: Mapping[ListName, Hits], listed: Mapping[ListName, Listed], rows: int, ranking: Ranking
 ) -> tuple[Ints, Floats]:
     """The tier of each row, and its fused score over the lists as deep as that tier."""
     import numpy as np
 
     tier, fused = np.full(rows, np.iinfo(np.int64).max), np.zeros(rows)
     for name, hits in lists.items():
-        numbers = np.array([number for number, _ in hits], dtype=np.int64)
+        numbers = hits.numbers
         # Beginning with 0 within `depth`: the number of bits of how many times that deep it stands.
         here = np.frexp(np.arange(len(hits)) // ranking.depth)[1]
         shares = ranking.weights.get(name, 1.0) / (ranking.k + listed[name].ranks[numbers])
@@ -190,26 +206,28 @@ def _fused(
     return tier, fused
 
 
-def observed(found: Candidates, query: Query, ranking: Ranking, periods: Sequence[Period]) -> tuple[list[int], Floats]:
-    """The numbers of the rows that the second stage orders, and their features, as if the lists were no deeper."""
-    first = {name: hits[: ranking.depth] for name, hits in found.lists.items()}
-    # By key, so that the sums are the same to the last bit however the rows are numbered.
-    head = sorted({number for hits in first.values() for number, _ in hits}, key=lambda number: found.rows[number].key)
-    place = {number: i for i, number in enumerate(head)}
+def observed(found: Candidates, head: Ints, query: Query, ranking: Ranking, periods: Sequence[Period]) -> Floats:
+    """The features of the rows `head`, which the second stage orders, as if the lists were no deeper.
+
+    They are the first `ranking.depth` of each list, in order of conversation and position.
+    """
+    import numpy as np
+
+    place = np.zeros(len(found.rows), dtype=np.int64)
+    place[head] = np.arange(len(head))
+    listed, within = {}, {}
+    for name, hits in found.lists.items():
+        first = hits.first(ranking.depth)
+        numbers = place[first.numbers]
+        listed[name] = _listed(Hits(numbers, first.scores), len(head))._replace(cut=len(first) >= ranking.depth)
+        within[name] = listed[name].ranks > 0
     # Corrected words are told by the trigram list alone, so a row that stands deeper there is not known to have them.
-    lexical, trigram = ({number for number, _ in first.get(name, ())} for name in ("lexical", "trigram"))
     written = ~sum(1 << i for i, term in enumerate(query.terms[:TOLD]) if term in found.corrections)
-    rows = [
-        row if n in trigram else row._replace(having=row.having & written if n in lexical else 0)
-        for n, row in ((n, found.rows[n]) for n in head)
-    ]
-    listed = {
-        name: _listed([(place[number], score) for number, score in hits], len(head))._replace(
-            cut=len(hits) >= ranking.depth
-        )
-        for name, hits in first.items()
-    }
-    return head, features(rows, listed, found.rarity, query, periods)
+    having = found.rows.having[head]
+    nowhere = np.zeros(len(head), dtype=np.bool_)
+    in_lexical, in_trigram = within.get("lexical", nowhere), within.get("trigram", nowhere)
+    told = np.where(in_trigram, having, np.where(in_lexical, having & written, 0))
+    return features(found.rows.take(head, told), listed, found.rarity, query, periods)
 
 
 def lifted(likely: Floats, lift: Floats) -> Floats:
@@ -230,11 +248,11 @@ def _place_below(score: Floats, tier: Ints, ranking: Ranking) -> None:
         score[tier == below] *= 0.5 * score[tier == above].min() / max(most, 1e-300)
 
 
-def recency_lifts(ats: Sequence[datetime], now: datetime, ranking: Ranking) -> Floats:
-    """1 + recency · 2^(−age / half-life) of each; what is dated in the future counts as new."""
+def recency_lifts(at: Ints, now: int, ranking: Ranking) -> Floats:
+    """1 + recency · 2^(−age / half-life) of each time (microseconds); what is dated in the future counts as new."""
     import numpy as np
 
-    ages = np.array([(now - at).total_seconds() for at in ats], dtype=np.float64) / ranking.half_life.total_seconds()
+    ages = (now - at) / (ranking.half_life / timedelta(microseconds=1))
     return 1.0 + ranking.recency * np.exp2(-np.maximum(ages, 0.0))
 
 
@@ -244,11 +262,11 @@ Group = tuple[float, list[Turn]]
 
 def by_turn(placing: Placing) -> list[Group]:
     """One group for each turn, scored by its best row; with the numbers of all its rows, best first."""
-    turns: dict[tuple[str, str], list[int]] = {}
-    for number in placing.order:
-        key = placing.rows[number].key
-        turns.setdefault((key.conversation, key.turn), []).append(number)
-    return [(placing.score[numbers[0]], [numbers]) for numbers in turns.values()]
+    turns: dict[int, list[int]] = {}
+    for number, turn in zip(placing.order, placing.rows.turn[placing.order].tolist(), strict=True):
+        turns.setdefault(turn, []).append(number)
+    best = placing.score[[numbers[0] for numbers in turns.values()]].tolist()
+    return [(score, [numbers]) for score, numbers in zip(best, turns.values(), strict=True)]
 
 
 def by_conversation(placing: Placing, turns: Sequence[Group], rest: float = 0.5, counted: int = 3) -> list[Group]:
@@ -256,16 +274,16 @@ def by_conversation(placing: Placing, turns: Sequence[Group], rest: float = 0.5,
 
     Turns of a deeper tier than the best one do not count: longer lists would add more of them.
     """
-    groups: dict[str, list[Turn]] = {}
+    groups: dict[int, list[Turn]] = {}
     for _, members in turns:
         for turn in members:
-            groups.setdefault(placing.rows[turn[0]].key.conversation, []).append(turn)
+            groups.setdefault(int(placing.rows.conversation[turn[0]]), []).append(turn)
     scored = []
     for conversation, found in groups.items():
-        tier = placing.tier[found[0][0]]
-        scores = [placing.score[turn[0]] for turn in found[:counted] if placing.tier[turn[0]] == tier]
+        tier = int(placing.tier[found[0][0]])
+        scores = [float(placing.score[turn[0]]) for turn in found[:counted] if placing.tier[turn[0]] == tier]
         blend = sum(score * rest**place for place, score in enumerate(scores))
-        scored.append(((tier, -blend, conversation), found))
+        scored.append(((tier, -blend, placing.rows.conversations[conversation]), found))
     return [(-blend, found) for (_, blend, _), found in sorted(scored, key=lambda group: group[0])]
 
 

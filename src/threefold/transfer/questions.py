@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Mapping
 
-from threefold.model.query import Candidates, ListName, Query
+from threefold.model.candidates import Candidates
+from threefold.model.query import ListName, Query
 from threefold.model.record import RowKey
 from threefold.model.scope import Scope
 from threefold.ports import Store
@@ -53,7 +54,7 @@ def answers_differ(query: Query, one: Store, other: Store, tolerance: float) -> 
 
 
 def _scores(found: Candidates, name: ListName) -> dict[RowKey, float]:
-    return {found.rows[number].key: score for number, score in found.lists.get(name, ())}
+    return {found.rows.key(number): score for number, score in found.lists.get(name, ())}
 
 
 def _unlike(

@@ -17,7 +17,8 @@ from threefold.backends.postgres.connection import Db, run
 from threefold.backends.postgres.filtering import join_and_condition, named, narrow
 from threefold.backends.postgres.keys import owner_key, term_key, vector_text
 from threefold.backends.postgres.words import lexical
-from threefold.model.query import Candidate, Candidates, ListName, Query
+from threefold.model.candidates import Candidate, Candidates
+from threefold.model.query import ListName, Query
 from threefold.model.record import RowKey
 from threefold.model.times import from_micros
 from threefold.search.spelling import (
@@ -63,9 +64,10 @@ class _Found:
     ) -> Candidates:
         """As candidates: lists by index into the rows."""
         index = {number: i for i, number in enumerate(self.rows)}
-        lists = {name: tuple((index[n], score) for n, score in hits) for name, hits in self.lists.items()}
+        lists = {name: [(index[n], score) for n, score in hits] for name, hits in self.lists.items()}
         rarity = rarity_of(len(query.terms), *self.rarity)
-        return Candidates(tuple(self.rows.values()), lists, rarity, {w: v for w, v in corrected.items() if v}, warnings)
+        kept = {word: variants for word, variants in corrected.items() if variants}
+        return Candidates.of(self.rows.values(), lists, rarity, kept, warnings)
 
 
 def candidates(db: Db, query: Query) -> Candidates:

@@ -28,9 +28,10 @@ from threefold.backends.postgres.connection import Database, Db, fetch, one, run
 from threefold.backends.postgres.keys import owner_key
 from threefold.backends.postgres.owners import lock_owner
 from threefold.errors import Unavailable
+from threefold.model.candidates import Candidates
 from threefold.model.commit import Commit, Outcome
 from threefold.model.moving import MovedTurn, TurnKey
-from threefold.model.query import Candidates, Query
+from threefold.model.query import Query
 from threefold.model.record import CatalogEntry, Conversation, RowKey, StoredRow, StoredTurn
 from threefold.model.retention import Gone, Receipt, Target
 from threefold.model.scope import Scope

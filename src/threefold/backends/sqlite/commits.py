@@ -18,6 +18,7 @@ from threefold.model.scope import Scope
 from threefold.model.times import from_micros, to_micros
 from threefold.model.titles import title_of
 from threefold.ports import Blobs
+from threefold.text.asking import asks
 
 # The number of a turn that is there, and what is known of it.
 Stored = tuple[int, Recorded]
@@ -162,13 +163,13 @@ def _insert_rows(
     default_batch = f"{record.turn}.batch"
     db.executemany(
         """INSERT INTO rows (owner, conversation, turn, seq, position, role, event_type, path, batch, author, at,
-                             expires, word_count, text)
-           VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+                             expires, word_count, asks, text)
+           VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
         [
             (
                 owner, conversation, turn, row.seq, position + row.seq, row.role, *usual_name(row),
                 None if row.batch == default_batch else row.batch or "",
-                row.author, to_micros(row.at), expires, len(row.terms), row.text,
+                row.author, to_micros(row.at), expires, len(row.terms), asks(row.text), row.text,
             )
             for row in record.rows
         ],
@@ -177,7 +178,7 @@ def _insert_rows(
     db.execute("UPDATE owners SET rows = rows + ?, words = words + ? WHERE id = ?", (len(record.rows), words, owner))
     # Under the write lock numbers are given one after the other.
     first = db.last_insert_rowid() - len(record.rows) + 1
-    index_rows(db, owner, conversation, list(enumerate(record.rows, first)))
+    index_rows(db, owner, list(enumerate(record.rows, first)))
 
 
 def _touch_conversation(db: apsw.Connection, owner: int, conversation: int, record: TurnRecord, positions: int) -> int:

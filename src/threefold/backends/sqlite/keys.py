@@ -7,11 +7,30 @@ condition from SQLite's planner, which has no statistics here and would go throu
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import apsw
 
 from threefold.backends.sqlite.connection import one
 from threefold.model.scope import Scope
+
+
+class Owner(NamedTuple):
+    """An owner's number and counters: of rows and their words, and of changes that caches must know of."""
+
+    id: int
+    rows: int
+    words: int
+    vectors: int
+    replaced: int
+    rewritten: int
+
+
+def read_owner(db: apsw.Connection, scope: Scope) -> Owner | None:
+    """The owner with its counters, or None where nothing was ever recorded for it."""
+    sql = f"SELECT {', '.join(Owner._fields)} FROM owners WHERE tenant = ? AND user = ?"
+    found = one(db, sql, (scope.tenant, scope.user))
+    return None if found is None else Owner(*found)
 
 
 def find_owner(db: apsw.Connection, scope: Scope) -> int | None:
@@ -37,11 +56,6 @@ def term_key(owner: int, term: str) -> str:
 def term_text(owner: int, terms: Sequence[str]) -> str:
     """What is indexed of a row: its terms with the owner's number, joined by blanks."""
     return f"{owner}:" + f" {owner}:".join(terms) if terms else ""
-
-
-def scope_text(owner: int, conversation: int, role: str) -> str:
-    """The row's conversation and role as terms, so that a filter is part of the match."""
-    return f"{owner}:c{conversation} {owner}:r{role}"
 
 
 def marks(count: int) -> str:

@@ -55,8 +55,8 @@ def remove_turns(db: apsw.Connection, owner: int, turns: Sequence[int], whole_ow
     else:
         gone["vocabulary"] += forget_words(db, owner, terms)
     db.execute(
-        """UPDATE owners SET vectors = vectors + 1, replaced = replaced + 1, rows = rows - ?, words = words - ?
-           WHERE id = ?""",
+        """UPDATE owners SET vectors = vectors + 1, replaced = replaced + 1, rewritten = rewritten + 1, rows = rows - ?,
+                  words = words - ? WHERE id = ?""",
         (gone["rows"], words, owner),
     )
     scrubbing.note(db)

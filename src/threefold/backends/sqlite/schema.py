@@ -10,9 +10,9 @@ import apsw
 from threefold.backends import migrations
 from threefold.backends.migrations import Migration, Schema
 from threefold.backends.sqlite.connection import connect, driver_errors, fetch, one, scalar, transaction
+from threefold.backends.sqlite.indexing import reindex
 from threefold.errors import NotFound
 from threefold.model.times import now, to_micros
-from threefold.text.terms import ANALYZER
 
 _TABLE = """
 CREATE TABLE IF NOT EXISTS migrations (
@@ -54,11 +54,12 @@ def migrate(db: apsw.Connection, path: Path) -> Schema:
         if migration in lacking:
             db.execute(migration.sql)
             db.execute(f"PRAGMA user_version = {migration.number}")  # what programs older than the table look at
-            db.execute("INSERT OR IGNORE INTO meta (key, value) VALUES ('analyzer', ?)", (ANALYZER,))
         db.execute(
             "INSERT OR IGNORE INTO migrations (number, name, digest, applied) VALUES (?, ?, ?, ?)",
             (migration.number, migration.name, migration.digest, to_micros(now())),
         )
+    if one(db, "SELECT 1 FROM meta WHERE key = 'analyzer' AND value != ''") is None:  # a new index, without anything
+        reindex(db)
     return Schema(len(known()), lacking)
 
 

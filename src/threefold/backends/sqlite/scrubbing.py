@@ -16,7 +16,7 @@ from pathlib import Path
 import apsw
 
 from threefold.backends.sqlite.connection import BUSY_MILLISECONDS, fetch, one, scalar, transaction
-from threefold.backends.sqlite.words import varint
+from threefold.backends.sqlite.indexing import varint
 
 _CHUNK = 2**20
 _LEAVES, _INTERIORS = (10, 13), (2, 5)  # first byte of a b-tree page; other pages begin with a page number or zeros

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import apsw
 
-from threefold.backends.sqlite.connection import fetch, one
-from threefold.backends.sqlite.keys import find_owner, marks
+from threefold.backends.sqlite.columns import ColumnCache, Columns
+from threefold.backends.sqlite.connection import fetch
+from threefold.backends.sqlite.keys import Owner, read_owner
 from threefold.backends.sqlite.vectors import VectorCache
-from threefold.backends.sqlite.words import Scored, best_rows, quoted
-from threefold.model.query import Candidate, Candidates, Filter, ListName, Query
-from threefold.model.record import RowKey
-from threefold.model.times import from_micros, to_micros
+from threefold.backends.sqlite.words import Words
+from threefold.model.candidates import Candidates, Hits
+from threefold.model.query import ListName, Query
+from threefold.model.times import to_micros
 from threefold.model.turn import ROLES
 from threefold.search.spelling import (
     MAX_CORRECTED,
@@ -25,138 +26,134 @@ from threefold.search.spelling import (
     rarity_of,
     vocabulary_lengths,
 )
-from threefold.text.asking import ENDING, asks
 
-Hits = list[tuple[int, float]]
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
-
-@dataclass(frozen=True, slots=True)
-class _Narrowing:
-    """A filter in the shapes that the statements need.
-
-    `match` narrows the full-text match itself; `sql` with `values` is a condition on `rows AS r` (and `turns AS t`
-    where `joins_turns`), empty where every row of the owner may be seen; `beyond_match`: it says more than the match.
-    """
-
-    match: str
-    sql: str
-    values: tuple[object, ...]
-    joins_turns: bool
-    beyond_match: bool
-
-    @property
-    def turns(self) -> str:
-        return "JOIN turns AS t ON t.id = r.turn" if self.joins_turns else ""
+    Bools = npt.NDArray[np.bool_]
+    Ints = npt.NDArray[np.int64]
 
 
-def candidates(db: apsw.Connection, query: Query, cache: VectorCache) -> Candidates:
+class Caches:
+    """What this process holds in memory of the file."""
+
+    def __init__(self) -> None:
+        self.columns = ColumnCache()
+        self.vectors = VectorCache()
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self.columns.clear()
+        self.vectors.clear()
+
+
+def candidates(db: apsw.Connection, query: Query, caches: Caches) -> Candidates:
     """Answer a query inside one read transaction."""
-    owner = find_owner(db, query.scope)
-    empty: Mapping[ListName, tuple[tuple[int, float], ...]] = dict.fromkeys(query.lists, ())
+    owner = read_owner(db, query.scope)
     if owner is None:
-        return Candidates((), empty)
-    narrowing = _narrow(db, owner, query)
-    if narrowing is None:
-        return Candidates((), empty)
-    found = _Found()
+        return Candidates.of((), dict.fromkeys(query.lists, ()))
+    columns = caches.columns.of(db, owner)
+    found = _Found(columns, _seen(db, owner, columns, query), query.depth)
+    words = Words(db, owner, columns)
     if "lexical" in query.lists:
-        found.take("lexical", phrases_of(query.terms), db, owner, narrowing, query.depth)
+        found.take_words("lexical", words, phrases_of(query.terms))
     if "trigram" in query.lists:
-        found.corrected = _corrected(db, owner, query.terms)
+        found.corrected = _corrected(db, owner, words, query.terms)
         # Without a misspelling this list would be the lexical one again, and count twice.
-        if any(found.corrected.values()) or "lexical" not in query.lists:
-            phrases = phrases_of(query.terms, found.corrected)
-            found.take("trigram", phrases, db, owner, narrowing, query.depth)
+        if found.corrected or "lexical" not in query.lists:
+            found.take_words("trigram", words, phrases_of(query.terms, found.corrected))
         else:
-            found.lists["trigram"] = []
+            found.lists["trigram"] = Hits.of(())
     if "semantic" in query.lists:
-        found.lists["semantic"], found.warnings = _semantic(db, owner, query, narrowing, cache)
-    return _answer(db, owner, query, found)
+        _semantic(db, owner, query, found, caches.vectors)
+    return found.answer(query)
 
 
 @dataclass
 class _Found:
-    """Lists of row numbers, the bits of the question's words that rows have, and the words' rarity."""
+    """Lists of places in the owner's columns, the bits of the question's words there, and the words' rarity.
 
+    `seen` are the rows that the filter lets through, None where it is all.
+    """
+
+    columns: Columns
+    seen: Bools | None
+    depth: int
     lists: dict[ListName, Hits] = field(default_factory=dict)
-    having: dict[int, int] = field(default_factory=dict)
+    having: list[tuple[Ints, Ints]] = field(default_factory=list)
     rarity: list[dict[int, float]] = field(default_factory=list)
     corrected: dict[str, tuple[tuple[str, float], ...]] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 
-    def take(
-        self, name: ListName, asked: Phrases, db: apsw.Connection, owner: int, narrowing: _Narrowing, depth: int
-    ) -> None:
-        """Ask for a list of words."""
-        scored = _lexical(db, owner, asked.phrases, narrowing, depth)
-        self.lists[name] = [(number, score) for number, score, _ in scored.hits]
-        self.rarity.append(asked.rarity(scored.rarity))
-        for number, _, told in scored.hits:
-            self.having[number] = self.having.get(number, 0) | asked.having(told)
+    def take_words(self, name: ListName, words: Words, asked: Phrases) -> None:
+        """A list of words; of equal rows the latest first."""
+        scored = words.score(asked)
+        found = scored.scores > 0
+        places = (found if self.seen is None else found & self.seen).nonzero()[0]
+        hits = self.lists[name] = _best(places, scored.scores[places], self.depth, latest_first=True)
+        self.having.append((hits.numbers, scored.having[hits.numbers]))
+        self.rarity.append(scored.rarity)
+
+    def answer(self, query: Query) -> Candidates:
+        """As candidates: lists by index into the rows."""
+        import numpy as np
+
+        places = np.unique(np.concatenate([hits.numbers for hits in self.lists.values()]))
+        having = np.zeros(len(places), dtype=np.int64)
+        for mine, told in self.having:
+            having[places.searchsorted(mine)] |= told
+        lists = {name: Hits(places.searchsorted(hits.numbers), hits.scores) for name, hits in self.lists.items()}
+        rarity = rarity_of(len(query.terms), *self.rarity)
+        return Candidates(self.columns.rows.take(places, having), lists, rarity, self.corrected, self.warnings)
 
 
-def _narrow(db: apsw.Connection, owner: int, query: Query) -> _Narrowing | None:
-    """The filter as conditions; None where it can match nothing (an unknown conversation)."""
-    where, match, sql, values = query.where, [], [], list[object]()
-    joins_turns = False
+def _best(places: Ints, scores: npt.NDArray[np.floating], depth: int, latest_first: bool = False) -> Hits:
+    """The `depth` best. Of equal ones at the cut the first are taken, so that a longer list begins with a shorter."""
+    import numpy as np
+
+    if len(scores) > depth:
+        kept = scores >= np.partition(scores, -depth)[-depth]
+        places, scores = places[kept], scores[kept]
+    order = np.lexsort((-places if latest_first else places, -scores))[:depth]
+    return Hits(places[order], scores[order].astype(np.float64))
+
+
+def _seen(db: apsw.Connection, owner: Owner, columns: Columns, query: Query) -> Bools | None:
+    """Which rows the filter lets through; None where it is all."""
+    import numpy as np
+
+    seen = list(_conditions(db, owner, columns, query))
+    return np.logical_and.reduce(seen) if seen else None
+
+
+def _conditions(db: apsw.Connection, owner: Owner, columns: Columns, query: Query) -> Iterable[Bools]:
+    import numpy as np
+
+    where, rows, now = query.where, columns.rows, to_micros(query.where.now)
     if where.conversation is not None:
-        found = one(db, "SELECT id FROM conversations WHERE owner = ? AND name = ?", (owner, where.conversation))
-        if found is None:
-            return None
-        match.append("scope : " + quoted(f"{owner}:c{found[0]}"))
-        sql.append("r.conversation = ?")
-        values.append(found[0])
+        place = {name: place for place, name in enumerate(rows.conversations)}.get(where.conversation, -1)
+        yield rows.conversation == place
     if where.roles is not None:
-        known = [role for role in where.roles if role in ROLES]  # the index does not tell `USER` from `user`
-        if not known:
-            return None
-        match.append("scope : (" + " OR ".join(quoted(f"{owner}:r{role}") for role in known) + ")")
-        sql.append(f"r.role IN ({marks(len(where.roles))})")
-        values.extend(where.roles)
-    in_match = len(sql)
-    for condition, value in _row_conditions(db, owner, where):
-        sql.append(condition)
-        values.append(value)
-    for column, name in (("agent", where.agent), ("app", query.scope.app)):
-        if name is not None:
-            sql.append(f"t.{column} = ?")
-            values.append(name)
-            joins_turns = True
-    joined = " AND ".join(["r.owner = ?", *sql]) if sql else ""
-    return _Narrowing(" AND ".join(match), joined, (owner, *values), joins_turns, len(sql) > in_match)
-
-
-def _row_conditions(db: apsw.Connection, owner: int, where: Filter) -> Iterable[tuple[str, object]]:
+        yield np.isin(rows.role, [ROLES.index(role) for role in where.roles if role in ROLES])
     if where.since is not None:
-        yield "r.at >= ?", to_micros(where.since)
+        yield rows.at >= to_micros(where.since)
     if where.until is not None:
-        yield "r.at < ?", to_micros(where.until)
-    now = to_micros(where.now)
-    # Expired rows are swept soon after their time, so most of the time there is nothing to leave out.
-    if one(db, "SELECT 1 FROM turns WHERE expires <= ? AND +owner = ? LIMIT 1", (now, owner)):
-        yield "(r.expires IS NULL OR r.expires > ?)", now
+        yield rows.at < to_micros(where.until)
+    if len(columns.expires) and columns.expires.min() <= now:
+        yield columns.expires > now
+    asked = {column: name for column, name in (("agent", where.agent), ("app", query.scope.app)) if name is not None}
+    if asked:
+        by = " AND ".join(f"{column} = ?" for column in asked)
+        turns = fetch(db, f"SELECT id FROM turns WHERE owner = ? AND {by}", (owner.id, *asked.values()))
+        yield np.isin(columns.turns, [number for (number,) in turns])[rows.turn]
 
 
-def _lexical(db: apsw.Connection, owner: int, terms: Sequence[str], narrowing: _Narrowing, depth: int) -> Scored:
-    """Rows that have any of the terms, by BM25."""
-    if not narrowing.beyond_match:
-        return best_rows(db, owner, terms, narrowing.match, "", (), depth)
-    joined = f"JOIN rows AS r ON r.id = found.rowid {narrowing.turns} WHERE +{narrowing.sql}"
-    return best_rows(db, owner, terms, narrowing.match, joined, narrowing.values, depth)
-
-
-def _corrected(db: apsw.Connection, owner: int, terms: Sequence[str]) -> dict[str, tuple[tuple[str, float], ...]]:
-    """For every term that the owner never used, the stored words that are nearly it."""
-    words = correctable(terms)
-    known = {
-        term
-        for (term,) in fetch(
-            db,
-            "SELECT term FROM vocabulary WHERE owner = ? AND term IN (SELECT value FROM json_each(?))",
-            (owner, json.dumps(words)),
-        )
-    }
-    unknown = [word for word in words if word not in known][:MAX_CORRECTED]
+def _corrected(
+    db: apsw.Connection, owner: Owner, words: Words, terms: Sequence[str]
+) -> dict[str, tuple[tuple[str, float], ...]]:
+    """For terms that the owner never used, the stored words that are nearly it, where there are some."""
+    unknown = [word for word in correctable(terms) if not len(words.occurrences(word).places)][:MAX_CORRECTED]
     if not unknown:
         return {}
     vocabulary = [
@@ -164,50 +161,30 @@ def _corrected(db: apsw.Connection, owner: int, terms: Sequence[str]) -> dict[st
         for (term,) in fetch(
             db,
             "SELECT term FROM vocabulary WHERE owner = ? AND length(term) BETWEEN ? AND ?",
-            (owner, *vocabulary_lengths(unknown)),
+            (owner.id, *vocabulary_lengths(unknown)),
         )
     ]
-    return {word: corrections(word, vocabulary) for word in unknown}
+    return {word: near for word in unknown if (near := corrections(word, vocabulary))}
 
 
-def _semantic(
-    db: apsw.Connection, owner: int, query: Query, narrowing: _Narrowing, cache: VectorCache
-) -> tuple[Hits, tuple[str, ...]]:
-    """Rows by cosine, an exact scan of the owner's vectors."""
+def _semantic(db: apsw.Connection, owner: Owner, query: Query, found: _Found, cache: VectorCache) -> None:
+    """Rows by inner product, an exact scan of the owner's vectors."""
+    found.lists["semantic"] = Hits.of(())
     if query.vector is None:
-        return [], ()
-    stored = dict(fetch(db, "SELECT key, value FROM meta WHERE key IN ('embedder', 'dimensions')"))
+        return
+    stored: Mapping[str, object] = dict(
+        fetch(db, "SELECT key, value FROM meta WHERE key IN ('embedder', 'dimensions')")
+    )
     asked = {"embedder": query.model, "dimensions": int(query.vector.shape[0])}
     if stored and stored != asked:
-        return [], (
+        found.warnings += (
             f"semantic search is off: the store was embedded by {stored['embedder']!r} ({stored['dimensions']} "
             f"dimensions), this program uses {query.model!r} ({asked['dimensions']}); run `threefold reembed`",
         )
-    allowed = None
-    if narrowing.sql:
-        sql = f"SELECT r.id FROM rows AS r {narrowing.turns} WHERE {narrowing.sql}"
-        allowed = [number for (number,) in fetch(db, sql, narrowing.values)]
-    return cache.nearest(db, owner, query.vector, query.depth, allowed), ()
-
-
-def _answer(db: apsw.Connection, owner: int, query: Query, found: _Found) -> Candidates:
-    numbers = {number for hits in found.lists.values() for number, _ in hits}
-    index: dict[int, int] = {}
-    rows: list[Candidate] = []
-    # CROSS JOIN keeps SQLite to this order: not knowing that the list is short, it would scan all rows of the owner.
-    for number, conversation, turn, seq, role, at, position, words, author, ending in fetch(
-        db,
-        f"""SELECT r.id, c.name, t.name, r.seq, r.role, r.at, r.position, r.word_count, r.author,
-                  substr(CAST(r.text AS BLOB), -{4 * ENDING})
-           FROM json_each(?) AS wanted CROSS JOIN rows AS r ON r.id = wanted.value AND +r.owner = ?
-           CROSS JOIN turns AS t ON t.id = r.turn CROSS JOIN conversations AS c ON c.id = r.conversation""",
-        (json.dumps(sorted(numbers)), owner),
-    ):
-        index[number] = len(rows)
-        key, having = RowKey(conversation, turn, seq), found.having.get(number, 0)
-        # Cut as bytes, at most four a character: as text it would end at a NUL.
-        asking = asks(ending.decode("utf-8", "ignore")[-ENDING:])
-        rows.append(Candidate(key, role, from_micros(at), position, words, author, asking, having))
-    lists = {name: tuple((index[n], score) for n, score in hits if n in index) for name, hits in found.lists.items()}
-    rarity = rarity_of(len(query.terms), *found.rarity)
-    return Candidates(tuple(rows), lists, rarity, {w: v for w, v in found.corrected.items() if v}, found.warnings)
+        return
+    ids, scores = cache.scores(db, owner, query.vector)
+    kept = scores > 0
+    if found.seen is not None:
+        kept &= found.seen[found.columns.places(ids)]
+    best = _best(ids[kept], scores[kept], query.depth)
+    found.lists["semantic"] = Hits(found.columns.places(best.numbers), best.scores)

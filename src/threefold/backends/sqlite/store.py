@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 from threefold.backends.sqlite import commits, indexing, moving, reads, removal, schema, scrubbing, search, upkeep
 from threefold.backends.sqlite.connection import Readers, fetch, one
-from threefold.backends.sqlite.vectors import VectorCache
 from threefold.backends.sqlite.writer import Writer
 from threefold.errors import Unavailable
+from threefold.model.candidates import Candidates
 from threefold.model.commit import Commit, Outcome
 from threefold.model.moving import MovedTurn, TurnKey
-from threefold.model.query import Candidates, Query
+from threefold.model.query import Query
 from threefold.model.record import CatalogEntry, Conversation, RowKey, StoredRow, StoredTurn
 from threefold.model.retention import Gone, Receipt, Target
 from threefold.model.scope import Scope
@@ -49,7 +49,7 @@ class SqliteStore:
         self._blobs = blobs
         self._writer = Writer(self.path, durable)
         self._readers = Readers(self.path)
-        self._vectors = VectorCache()
+        self._caches = search.Caches()
         with ExitStack() as undo:
             undo.callback(self.close)
             with self._readers.snapshot() as db:
@@ -65,7 +65,7 @@ class SqliteStore:
     def candidates(self, query: Query) -> Candidates:
         """See `Store.candidates`."""
         with self._readers.snapshot() as db:
-            return search.candidates(db, query, self._vectors)
+            return search.candidates(db, query, self._caches)
 
     def rows(self, scope: Scope, keys: Sequence[RowKey], now: datetime, around: int = 0) -> tuple[StoredRow, ...]:
         """See `Store.rows`."""
@@ -98,7 +98,7 @@ class SqliteStore:
         except Unavailable as error:
             leftovers.append(f"bytes of files, which the next sweep removes: {error}")
         gone["blobs"] += deleted
-        self._vectors.clear()
+        self._caches.clear()
         busy = self.scrub()
         return Receipt(target.kind, {"log emptied": int(not busy), **gone}, (*leftovers, *busy))
 
@@ -153,7 +153,7 @@ class SqliteStore:
         gone = self._writer.run(lambda db: removal.expire(db, to_micros(now), limit)) if over else 0
         if over or doomed:
             self._delete_doomed_blobs()
-            self._vectors.clear()
+            self._caches.clear()
         if over or scrub_due:
             self._scrub(tries=1)
         return gone
@@ -219,4 +219,4 @@ class SqliteStore:
             return
         self._readers.close()
         self._writer.close()
-        self._vectors.clear()
+        self._caches.clear()

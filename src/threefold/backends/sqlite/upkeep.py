@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import apsw
 
 from threefold.backends.sqlite.connection import fetch, one, scalar
+from threefold.backends.sqlite.indexing import indexed_rows
 from threefold.backends.sqlite.keys import find_owner
 from threefold.errors import Conflict
 from threefold.model.codec import compact_json
@@ -170,7 +171,7 @@ def _problems(
         found.append(
             f"the index was made by analyzer {meta.get('analyzer')}, not {ANALYZER}: run `threefold doctor --repair`"
         )
-    indexed = scalar(db, "SELECT count(*) FROM words_docsize")
+    indexed = indexed_rows(db)
     if indexed != counts["rows"]:
         found.append(f"{counts['rows']} rows but {indexed} in the full-text index: run `threefold doctor --repair`")
     miscounted = (
@@ -192,6 +193,6 @@ def _problems(
         found.append(f"{doomed} blobs of removed turns wait for deletion")
     if check:
         # A connection keeps the outline of the full-text index between queries; asked first, it takes the present one.
-        one(db, "SELECT 1 FROM words WHERE words MATCH ? LIMIT 1", ('"0:"',))
+        one(db, "SELECT 1 FROM occurrences WHERE term = '0:' LIMIT 1")
         found += [f"database: {line}" for (line,) in fetch(db, "PRAGMA integrity_check(20)") if line != "ok"]
     return found

@@ -8,8 +8,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Literal, get_args
 
 from threefold.errors import InvalidInput, ThreefoldError
+from threefold.model.candidates import Candidates
 from threefold.model.clean import storable
-from threefold.model.query import LISTS, Candidates, Filter, ListName, Query
+from threefold.model.query import LISTS, Filter, ListName, Query
 from threefold.model.scope import Scope, check_id
 from threefold.model.times import parse_moment
 from threefold.model.turn import ROLES
@@ -86,7 +87,7 @@ def find(scope: Scope, ports: Ports, request: Request) -> Results:
     else:
         warnings += ("a few turns or conversations fill the lists: others may stand deeper; narrow the search",)
     groups = groups[request.offset : wanted]
-    keys = [placing.rows[turn[0]].key for _, turns in groups for turn in turns]
+    keys = [placing.rows.key(turn[0]) for _, turns in groups for turn in turns]
     rows = ports.store.rows(scope, keys, where.now, neighbours) if keys else ()
 
     shown = Presentation(query.terms + _variants(found), snippets, neighbours, request.explain)

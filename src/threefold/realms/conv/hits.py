@@ -9,6 +9,7 @@ from typing import Any, overload
 
 from threefold.model.record import RowKey, StoredRow
 from threefold.model.times import iso
+from threefold.model.turn import ROLES
 from threefold.realms.conv.refs import ref_for
 from threefold.search.rank import Group, Placing, Turn
 from threefold.text.excerpt import excerpt
@@ -124,7 +125,7 @@ def present(placing: Placing, groups: Sequence[Group], rows: Iterable[StoredRow]
     read = _by_conversation(stored.values())
     hits = []
     for score, turns in groups:
-        made = [_hit(placing, turn, stored, read, how) for turn in turns if placing.rows[turn[0]].key in stored]
+        made = [_hit(placing, turn, stored, read, how) for turn in turns if placing.rows.key(turn[0]) in stored]
         if made:
             first = made[0]
             steps = None if first.explain is None else {**first.explain, "own_score": first.score}
@@ -157,7 +158,7 @@ def _hit(
     read: Mapping[str, _Read],
     how: Presentation,
 ) -> Hit:
-    key = placing.rows[turn[0]].key
+    key = placing.rows.key(turn[0])
     row = stored[key].row
     part = excerpt(row.text, how.terms)
     return Hit(
@@ -167,10 +168,10 @@ def _hit(
         role=row.role,
         text=part.text,
         at=row.at,
-        score=placing.score[turn[0]],
+        score=float(placing.score[turn[0]]),
         matches=part.matches,
         author=row.author,
-        roles=tuple(dict.fromkeys(placing.rows[number].role for number in turn)),
+        roles=tuple(dict.fromkeys(ROLES[role] for role in placing.rows.role[turn].tolist())),
         snippets=tuple(sorted(_snippets(key, read, how), key=lambda s: s.distance)),
         explain=placing.entry(turn[0]).explain() if how.explain else None,
     )

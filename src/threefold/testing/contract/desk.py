@@ -9,9 +9,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
 from threefold.errors import ThreefoldError
+from threefold.model.candidates import Candidates
 from threefold.model.codec import digest_of
 from threefold.model.commit import Commit, Outcome, PutFeedback, RecordTurn
-from threefold.model.query import Candidates, Filter, ListName, Query
+from threefold.model.query import Filter, ListName, Query
 from threefold.model.record import CatalogEntry, Feedback, RowKey, StoredTurn, TurnRecord
 from threefold.model.retention import Receipt, Target
 from threefold.model.scope import Scope
@@ -189,7 +190,7 @@ class Desk:
 
 def listed(found: Candidates, name: ListName) -> list[tuple[str, str, int]]:
     """(conversation, turn, seq) of one candidate list, best first."""
-    keys = [found.rows[index].key for index, _ in found.lists.get(name, ())]
+    keys = [found.rows.key(index) for index, _ in found.lists.get(name, ())]
     return [(key.conversation, key.turn, key.seq) for key in keys]
 
 

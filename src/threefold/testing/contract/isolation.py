@@ -74,7 +74,7 @@ class IsolationContract(Contract):
             assert len(list(desk.blobs.digests(scope))) == 2
         for i, scope in enumerate(scopes):
             desk.purge("trip", "1", scope=scope) if i % 2 else desk.purge(scope=scope)
-            assert desk.ask("common", "lexical", "semantic", scope=scope, embedder=model).rows == ()
+            assert not desk.ask("common", "lexical", "semantic", scope=scope, embedder=model).rows
             for other in scopes[i + 1 :]:
                 assert len(desk.find("common", scope=other)) == 6, (scope, other)
                 assert len(list(desk.blobs.digests(other))) == 2

@@ -107,7 +107,7 @@ class UpkeepContract(Contract):
         with refused(Conflict):
             desk.embed(other)
         found = desk.ask("river boat", "lexical", "semantic", embedder=other)
-        assert found.lists["semantic"] == ()
+        assert not found.lists["semantic"]
         assert len(found.lists["lexical"]) == 2
         assert len(found.warnings) == 1
         assert MODEL.name in found.warnings[0]

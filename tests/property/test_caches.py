@@ -1,4 +1,4 @@
-"""The cache of vectors of the embedded engine says what the file says, whatever was added, replaced or removed."""
+"""The caches of the embedded engine say what the file says, whatever was added, replaced or removed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import threefold
+from threefold.backends.sqlite import columns
 from threefold.backends.sqlite import vectors as cached
+from threefold.backends.sqlite.keys import read_owner
+from threefold.backends.sqlite.search import candidates
+from threefold.model.query import Filter, Query
+from threefold.model.scope import Scope
+from threefold.model.times import now
 
 
 class Numbers:
@@ -41,7 +47,7 @@ def _step(db: threefold.Threefold, model: Numbers, kind: str, place: int, number
     alice = db.user("alice")
     if kind == "record":
         with alice.turn(f"c{place}", turn=f"t{number}") as turn:
-            turn.prompt(f"text of {place} number {number}")
+            turn.prompt(f"text of {place} number {number}", author=("Anna", "Bob", None)[number % 3])
             turn.answer(f"answer {place} number {number + 1}")
     elif kind == "forget":
         alice.forget(conversation=f"c{place}")
@@ -65,11 +71,20 @@ def test_a_search_after_every_step_finds_what_a_fresh_reader_finds(
             _step(db, model, kind, place, number)
             store = db._backend
             with store._readers.snapshot() as connection:
-                for (owner,) in connection.execute("SELECT id FROM owners").fetchall():
-                    held = store._vectors._matrix(connection, owner)
+                owner = read_owner(connection, Scope("alice"))
+                if owner is not None:
+                    held = store._caches.vectors._matrix(connection, owner)
                     fresh = cached.VectorCache()._matrix(connection, owner)
                     assert held.ids.tolist() == fresh.ids.tolist()
                     assert np.array_equal(held.vectors, fresh.vectors)
+                    assert said(store._caches.columns.of(connection, owner)) == said(
+                        columns.ColumnCache().of(connection, owner)
+                    )
+
+
+def said(of: columns.Columns) -> list[Any]:
+    """What the columns say, by names: places are given in another order where a cache was read in parts."""
+    return list(zip(of.ids.tolist(), of.expires.tolist(), of.rows, strict=True))
 
 
 def test_what_is_added_is_read_on_from_where_the_cache_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,3 +105,26 @@ def test_what_is_added_is_read_on_from_where_the_cache_ended(tmp_path: Path, mon
             db.embed_pending()
             assert alice.conv.search("text number 1", lists=("semantic",), limit=10).hits
         assert read == [1] * 6
+
+
+def test_a_snapshot_from_before_sees_only_the_beginning(tmp_path: Path) -> None:
+    with threefold.open(tmp_path, embedder=Numbers(), background=False) as db:
+        alice = db.user("alice")
+
+        def record(number: int) -> None:
+            with alice.turn("c", turn=f"t{number}") as turn:
+                turn.prompt(f"text number {number}")
+
+        record(1)
+        store = db._backend
+        with store._readers.snapshot() as before:
+            assert read_owner(before, Scope("alice")).rows == 1
+            record(2)
+            assert len(alice.conv.search("text").hits) == 2
+            query = Query(Scope("alice"), Filter(now()), ("text", "2"))
+            found = candidates(before, query, store._caches)
+            assert [row.key.turn for row in found.rows] == ["t1"]
+            alice.forget(conversation="c", turn="t1")
+            assert [hit.turn for hit in alice.conv.search("text").hits] == ["t2"]
+            assert [row.key.turn for row in candidates(before, query, store._caches).rows] == ["t1"]
+        assert [hit.turn for hit in alice.conv.search("text").hits] == ["t2"]

@@ -1,0 +1,77 @@
+"""What is kept in memory of the owners who were asked about last."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    N = TypeVar("N", bound=np.generic)
+
+# What must grow makes room for this share more.
+SPARE = 0.25
+
+
+class Sized(Protocol):
+    """Something of a known size."""
+
+    @property
+    def size(self) -> int:
+        """In bytes."""
+        ...
+
+
+T = TypeVar("T", bound=Sized)
+
+
+class Recent(Generic[T]):
+    """The most recently used entries by owner, at most `max_bytes` in all, but always the last one.
+
+    An entry is never changed but replaced by another, so that it can be read without a lock.
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._held: OrderedDict[int, T] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, owner: int) -> T | None:
+        """The owner's entry, if it is held."""
+        with self._lock:
+            return self._held.get(owner)
+
+    def put(self, owner: int, entry: T) -> None:
+        """Hold an entry, and drop those that were not used for longest."""
+        with self._lock:
+            self._held[owner] = entry
+            self._held.move_to_end(owner)
+            while sum(each.size for each in self._held.values()) > self._max_bytes and len(self._held) > 1:
+                self._held.popitem(last=False)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self._held.clear()
+
+
+def extended(held: npt.NDArray[N], count: int, new: npt.NDArray[N], axis: int = 0) -> npt.NDArray[N]:
+    """An array that has `new` behind the first `count` of `held` along an axis, and some room behind that.
+
+    The room behind what is held is written without a lock: nobody reads there, and another that grows the same writes
+    the same.
+    """
+    import numpy as np
+
+    total = count + new.shape[axis]
+    if total > held.shape[axis]:
+        shape = list(held.shape)
+        shape[axis] = int(total * (1.0 + SPARE))
+        roomier = np.empty(shape, dtype=held.dtype)
+        np.moveaxis(roomier, axis, 0)[:count] = np.moveaxis(held, axis, 0)[:count]
+        held = roomier
+    np.moveaxis(held, axis, 0)[count:total] = np.moveaxis(new, axis, 0)
+    return held

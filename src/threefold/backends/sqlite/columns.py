@@ -1,0 +1,176 @@
+"""What ranking needs of each row, a column each, in a bounded cache: a search reads postings and vectors, no rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import TYPE_CHECKING, Final
+
+import apsw
+
+from threefold.backends.sqlite.caching import Recent, extended
+from threefold.backends.sqlite.connection import fetch
+from threefold.backends.sqlite.keys import Owner
+from threefold.errors import IntegrityError
+from threefold.model.candidates import CandidateRows
+from threefold.model.turn import ROLES
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Ints = npt.NDArray[np.int64]
+
+# Some 600,000 rows: 88 bytes each, and the name of every turn.
+CACHE_BYTES: Final = 64 * 2**20
+_NAME_BYTES: Final = 100
+_NEVER: Final = 2**63 - 1
+_ROLE = "CASE role " + " ".join(f"WHEN '{role}' THEN {code}" for code, role in enumerate(ROLES)) + " END"
+# As `_Table` has them; the author, a text, is put in for the last one.
+_COLUMNS = (
+    "id", f"coalesce(expires, {_NEVER})", "conversation", "turn", "seq", "position", _ROLE, "at", "word_count", "0",
+    "asks",
+)  # fmt: skip
+_CONVERSATION, _TURN, _AUTHOR = 2, 3, 9
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Columns:
+    """One owner's rows in order of their numbers in the file, `ids`; `expires` in microseconds since 1970.
+
+    `rows` has places instead of numbers and names: `conversations` maps the number of a conversation to its place, and
+    `turns` has the number of the turn at each place, ascending. `table` is what all this is a view of, int64 of shape
+    (columns, room); `rewritten` the owner's counter when it was read.
+    """
+
+    rewritten: int
+    table: Ints
+    ids: Ints
+    expires: Ints
+    rows: CandidateRows
+    conversations: Mapping[int, int]
+    turns: Ints
+
+    @property
+    def size(self) -> int:
+        """In bytes."""
+        return int(self.table.nbytes) + _NAME_BYTES * len(self.turns)
+
+    def places(self, ids: Ints) -> Ints:
+        """The places of rows with these numbers.
+
+        Raises:
+            IntegrityError: there are no such rows, though the index or the vectors have them.
+        """
+        import numpy as np
+
+        places = self.ids.searchsorted(ids)
+        if len(ids) and not (len(self.ids) and (self.ids[np.minimum(places, len(self.ids) - 1)] == ids).all()):
+            raise IntegrityError("the index has rows that are not there; run `threefold doctor --repair`")
+        return places
+
+
+class ColumnCache:
+    """The most recently used owners' columns.
+
+    Each is checked against the owner's counters in the same snapshot, since other processes write too. What was only
+    added to is read on from where it ended; a snapshot from before that sees the beginning.
+    """
+
+    def __init__(self, max_bytes: int = CACHE_BYTES) -> None:
+        self._recent: Recent[Columns] = Recent(max_bytes)
+
+    def of(self, db: apsw.Connection, owner: Owner) -> Columns:
+        """The columns of all rows of the owner."""
+        held = self._recent.get(owner.id)
+        if held is None or held.rewritten != owner.rewritten:
+            held = _read(db, owner, None)
+        elif len(held.ids) < owner.rows:
+            held = _read(db, owner, held)
+        elif len(held.ids) > owner.rows:
+            return _columns(held, held.table, owner.rows)
+        self._recent.put(owner.id, held)
+        return held
+
+    def clear(self) -> None:
+        """Forget everything that is held in memory."""
+        self._recent.clear()
+
+
+def _read(db: apsw.Connection, owner: Owner, held: Columns | None) -> Columns:
+    """All rows of the owner; those that are `held` are not read again."""
+    import numpy as np
+
+    held = _nothing(owner) if held is None else held
+    count = len(held.ids)
+    after = int(held.ids[-1]) if count else -1
+    # By the owner's index, which has it all: in order of the primary key, SQLite would go through everyone's rows.
+    mine = "FROM rows INDEXED BY rows_of_owner WHERE owner = ? AND id > ?"
+    found = db.execute(f"SELECT {', '.join(_COLUMNS)} {mine} ORDER BY id", (owner.id, after))
+    new = np.fromiter(chain.from_iterable(found), dtype=np.int64).reshape(-1, len(_COLUMNS)).T
+    conversations = dict(held.conversations)
+    unknown = [number for number in np.unique(new[_CONVERSATION]).tolist() if number not in conversations]
+    conversations.update({number: len(conversations) + place for place, number in enumerate(unknown)})
+    new[_CONVERSATION] = [conversations[number] for number in new[_CONVERSATION].tolist()]
+    turns, place = np.unique(new[_TURN], return_inverse=True)
+    new[_TURN] = place + len(held.turns)
+    authors = {author: place for place, author in enumerate(held.rows.authors)}
+    for number, author in fetch(db, f"SELECT id, author {mine} AND author IS NOT NULL ORDER BY id", (owner.id, after)):
+        new[_AUTHOR, new[0].searchsorted(number)] = authors.setdefault(author, len(authors))
+    names = _names(db, "conversations", owner, unknown)
+    turn_names = _names(db, "turns", owner, turns.tolist()) if count else _all_turn_names(db, owner, turns.tolist())
+    more = Columns(
+        owner.rewritten,
+        held.table,
+        held.ids,
+        held.expires,
+        replace(
+            held.rows,
+            conversations=[*held.rows.conversations, *names],
+            turns=[*held.rows.turns, *turn_names],
+            authors=list(authors),
+        ),
+        conversations,
+        np.append(held.turns, turns),
+    )
+    return _columns(more, extended(held.table, count, new, axis=1), count + new.shape[1])
+
+
+def _nothing(owner: Owner) -> Columns:
+    import numpy as np
+
+    table, none = np.empty((len(_COLUMNS), 0), dtype=np.int64), np.empty(0, dtype=np.int64)
+    rows = CandidateRows((), (), (None,), *[none] * 10)
+    return Columns(owner.rewritten, table, none, none, rows, {}, none)
+
+
+def _columns(named: Columns, table: Ints, count: int) -> Columns:
+    """The first `count` rows of a table, with the names that are known."""
+    import numpy as np
+
+    ids, expires, *columns = table[:, :count]
+    names = named.rows
+    columns.append(np.broadcast_to(np.int64(0), count))  # nothing was asked yet
+    rows = CandidateRows(names.conversations, names.turns, names.authors, *columns)
+    return replace(named, table=table, ids=ids, expires=expires, rows=rows)
+
+
+def _names(db: apsw.Connection, table: str, owner: Owner, numbers: Sequence[int]) -> Sequence[str]:
+    """The names of these conversations or turns, in their order."""
+    found = fetch(
+        db,
+        f"""SELECT n.id, n.name FROM json_each(?) AS wanted CROSS JOIN {table} AS n
+            ON n.id = wanted.value AND +n.owner = ?""",
+        (json.dumps(numbers), owner.id),
+    )
+    names = dict(found)
+    return [names[number] for number in numbers]
+
+
+def _all_turn_names(db: apsw.Connection, owner: Owner, numbers: Sequence[int]) -> Sequence[str]:
+    """The same by the index of names: the table has the logs of turns in between."""
+    sql = "SELECT t.id, t.name FROM conversations AS c CROSS JOIN turns AS t ON t.conversation = c.id WHERE c.owner = ?"
+    names = dict(fetch(db, sql, (owner.id,)))
+    return [names[number] for number in numbers]
