@@ -106,7 +106,7 @@ class Placing:
     """
 
     rows: CandidateRows
-    order: list[int]
+    order: Ints
     tier: Ints
     score: Floats
     fused: Floats
@@ -152,7 +152,7 @@ def rank(found: Candidates, query: Query, ranking: Ranking, periods: Sequence[Pe
         likely = ranker().likely(seen)
         score[head] = lifted(likely, lift[head])
     _place_below(score, tier, ranking)
-    order = place[np.lexsort((-rows.at[place], -fused[place], -score[place], tier[place]))].tolist()
+    order = place[np.lexsort((-rows.at[place], -fused[place], -score[place], tier[place]))]
     return Placing(rows, order, tier, score, fused, lift, listed, head, likely, seen)
 
 
@@ -256,17 +256,21 @@ def recency_lifts(at: Ints, now: int, ranking: Ranking) -> Floats:
     return 1.0 + ranking.recency * np.exp2(-np.maximum(ages, 0.0))
 
 
-Turn = Sequence[int]
+Turn = list[int]
 Group = tuple[float, list[Turn]]
 
 
 def by_turn(placing: Placing) -> list[Group]:
     """One group for each turn, scored by its best row; with the numbers of all its rows, best first."""
-    turns: dict[int, list[int]] = {}
-    for number, turn in zip(placing.order, placing.rows.turn[placing.order].tolist(), strict=True):
-        turns.setdefault(turn, []).append(number)
-    best = placing.score[[numbers[0] for numbers in turns.values()]].tolist()
-    return [(score, [numbers]) for score, numbers in zip(best, turns.values(), strict=True)]
+    order = placing.order
+    turns: dict[int, Group] = {}
+    columns = order.tolist(), placing.rows.turn[order].tolist(), placing.score[order].tolist()
+    for number, turn, score in zip(*columns, strict=True):
+        if turn in turns:
+            turns[turn][1][0].append(number)
+        else:
+            turns[turn] = (score, [[number]])
+    return list(turns.values())
 
 
 def by_conversation(placing: Placing, turns: Sequence[Group], rest: float = 0.5, counted: int = 3) -> list[Group]:
