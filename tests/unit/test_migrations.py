@@ -24,7 +24,7 @@ DIGESTS = {
         "0002_words": "6e0cde0f277de4eadfb56a88d5388c1d3895cc660e418ef6fab4009cae4e7353",
         "0003_lighter": "3017c14f941fcd237c136358e827562355c27622c1bd180a68d93c56e0bbb0e6",
         "0004_growing_vectors": "de7d07c160f05db87d11a38c8c11e55266cff82285ed0ccfba7421431e615665",
-        "0005_columns": "2aad83473efa7a322ce1f1cd610517027f83fccc09724f0f696da3375cdc182c",
+        "0005_columns": "4b4e6c105a5244f1900b4ac09dde245709c9f2a01ea57e9a6ea4f66c680413e2",
     },
     "threefold.backends.postgres": {
         "0001_record": "82df2980f691011d01ce1d8843d650be23754f1e333bccb3ca77bae42d1dcf91",
@@ -58,7 +58,8 @@ def age(folder: Path) -> None:
            CREATE INDEX waiting_of_owner ON waiting (owner); CREATE INDEX waiting_due ON waiting (due, row);
            DROP TABLE occurrences; DROP TABLE words; CREATE VIRTUAL TABLE words USING fts5 (scope, terms, content = '');
            UPDATE meta SET value = '1' WHERE key = 'analyzer'; ALTER TABLE owners DROP COLUMN rewritten;
-           DROP INDEX rows_of_owner; CREATE INDEX rows_of_owner ON rows (owner, at); ALTER TABLE rows DROP COLUMN asks;
+           DROP INDEX rows_of_owner; CREATE INDEX rows_of_owner ON rows (owner, at);
+           CREATE INDEX rows_in_order ON rows (conversation, position); ALTER TABLE rows DROP COLUMN asks;
            DROP INDEX turns_of_owner; CREATE INDEX turns_of_owner ON turns (owner, started);
            UPDATE rows SET event_type = 'event.user.prompt', path = 'user.prompt' WHERE role = 'user'"""
     )

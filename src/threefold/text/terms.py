@@ -49,7 +49,9 @@ def pieces(text: str) -> Iterator[tuple[int, int, tuple[str, ...]]]:
 def index_terms(text: str) -> tuple[str, ...]:
     """The terms of `text` in order, repeated as often as they occur."""
     if text.isascii():  # no runs and no symbols: the same terms without looking at places
-        return tuple(chain.from_iterable(map(_piece_terms, ASCII_PIECE.findall(text))))
+        found = ASCII_PIECE.findall(text)
+        terms_of = _piece_terms if max(map(len, found), default=0) > MAX_CACHED else _short_piece_terms
+        return tuple(chain.from_iterable(map(terms_of, found)))
     terms: list[str] = []
     for match in PIECE.finditer(text):
         terms += pairs(fold(match[0])) if match.lastgroup == "run" else _piece_terms(match[0])

@@ -14,7 +14,8 @@ UPDATE meta SET value = '' WHERE key = 'analyzer';
 
 -- Whether the text ends with a question mark.
 ALTER TABLE rows ADD COLUMN asks INTEGER NOT NULL DEFAULT 0;
--- All that is kept in memory of a row, side by side.
+-- All that is kept in memory of a row, side by side. Nothing asks for the rows of a conversation in their order.
+DROP INDEX rows_in_order;
 DROP INDEX rows_of_owner;
 CREATE INDEX rows_of_owner ON rows (
     owner, id, conversation, turn, seq, position, role, at, word_count, author, asks, expires
