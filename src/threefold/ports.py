@@ -11,7 +11,7 @@ from threefold.model.candidates import Candidates
 from threefold.model.commit import Commit, Outcome
 from threefold.model.moving import MovedTurn, TurnKey
 from threefold.model.query import Query
-from threefold.model.record import CatalogEntry, Conversation, RowKey, StoredRow, StoredTurn
+from threefold.model.record import CatalogEntry, Conversation, RowKey, StoredRow, StoredTurn, TurnRecord
 from threefold.model.retention import Gone, Receipt, Target
 from threefold.model.scope import Scope
 
@@ -24,7 +24,8 @@ class CatalogQuery:
     """Which turns to list: of one conversation or all, in a window, from an ordinal or after a cursor.
 
     `ordinal` counts the turns of the conversation by start time, 1 = first, -1 = last, and needs a conversation.
-    `after` is the cursor of the last page: (started, conversation, turn). `until` is exclusive.
+    `after` is the cursor of the last page: (started, conversation, turn). `until` is exclusive. `labels` are groups of
+    labels: a turn is listed that has one of each group.
     """
 
     now: datetime
@@ -35,6 +36,7 @@ class CatalogQuery:
     newest_first: bool = False
     limit: int = 20
     after: tuple[datetime, str, str] | None = None
+    labels: tuple[tuple[str, ...], ...] = ()
 
 
 class Store(Protocol):
@@ -70,6 +72,14 @@ class Store(Protocol):
 
         Raises:
             Forbidden: it belongs to another app of the same user.
+        """
+        ...
+
+    def records(self, scope: Scope, keys: Sequence[tuple[str, str]], now: datetime) -> tuple[TurnRecord, ...]:
+        """The records of the named turns (conversation, turn), in order of the keys; what is not there is left out.
+
+        Raises:
+            Forbidden: one belongs to another app of the same user.
         """
         ...
 

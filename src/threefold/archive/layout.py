@@ -31,6 +31,7 @@ def turn_to_json(stored: StoredTurn) -> dict[str, Any]:
         "state": record.state,
         "app": record.app,
         "agent": record.agent,
+        **({"labels": list(record.labels)} if record.labels else {}),
         "expires": None if record.expires is None else iso(record.expires),
         "digest": record.digest,
         "head": record.head,
@@ -62,6 +63,7 @@ def turn_from_json(value: Mapping[str, Any], where: str) -> tuple[TurnRecord, tu
             title=value["title"],
             app=value["app"],
             agent=value["agent"],
+            labels=tuple(value.get("labels", ())),
             expires=None if value["expires"] is None else parse_moment(value["expires"], "expires"),
         )
         feedback = tuple(
@@ -81,6 +83,7 @@ def _check(record: TurnRecord, where: str) -> None:
         record.head,
         *(f.digest for f in record.files),
         *(f.path for f in record.files),
+        *record.labels,
     )
     if not all(isinstance(text, str) for text in texts) or not isinstance(record.title, str | None):
         raise IntegrityError(f"{where}: not a turn of an export: an id, path or title is no text")

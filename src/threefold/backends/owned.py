@@ -32,6 +32,11 @@ class Kept:
         return self.record.log.started, self.record.conversation, self.record.turn
 
     @property
+    def labels(self) -> frozenset[str]:
+        """What it can be asked for by."""
+        return frozenset(self.record.labels)
+
+    @property
     def recorded(self) -> Recorded:
         """What decides about a second recording."""
         return Recorded(self.record.state, self.record.digest, self.record.head, self.record.log.ended)

@@ -97,7 +97,8 @@ class TurnRecord:
     """Everything that one turn leaves behind, ready to be committed.
 
     `digest` identifies the content, `head` the submissions only: a later recording with the same head is a fuller
-    edition of the same turn. `expires` is the end of its time to live, or None for no end.
+    edition of the same turn. `expires` is the end of its time to live, or None for no end. `labels` are what it can be
+    asked for by.
     """
 
     conversation: str
@@ -113,6 +114,7 @@ class TurnRecord:
     app: str | None = None
     agent: str | None = None
     expires: datetime | None = None
+    labels: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

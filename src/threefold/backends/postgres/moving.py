@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from threefold.backends.postgres import work as working
 from threefold.backends.postgres.connection import Db, fetch, planned_anew, run
 from threefold.backends.postgres.keys import given, kept, owner_key, vector_text
 from threefold.backends.postgres.owners import make_owner
-from threefold.backends.postgres.records import ROW, make_feedback, make_record
+from threefold.backends.postgres.records import ROW, TURN, grouped, make_feedback, make_record
 from threefold.backends.postgres.upkeep import check_model
 from threefold.backends.postgres.work import Work
 from threefold.errors import Conflict
@@ -54,15 +53,7 @@ def _feedback(db: Db, owner: UUID, turns: Sequence[int]) -> dict[int, tuple[Feed
            WHERE owner = %s AND turn = ANY(%s::integer[]) ORDER BY turn, number""",
         (owner, list(turns)),
     )
-    return {turn: make_feedback(rest) for turn, rest in _grouped(found).items()}
-
-
-def _grouped(rows: Sequence[tuple[Any, ...]]) -> dict[int, list[tuple[Any, ...]]]:
-    """Rows by their first column, the turn's number."""
-    groups: dict[int, list[tuple[Any, ...]]] = defaultdict(list)
-    for turn, *rest in rows:
-        groups[turn].append(tuple(rest))
-    return groups
+    return {turn: make_feedback(rest) for turn, rest in grouped(found).items()}
 
 
 def moved(db: Db, scope: Scope, keys: Sequence[TurnKey]) -> tuple[MovedTurn, ...]:
@@ -71,8 +62,7 @@ def moved(db: Db, scope: Scope, keys: Sequence[TurnKey]) -> tuple[MovedTurn, ...
     mine = {"owner": owner, "turns": list(wanted)}
     heads = run(
         db,
-        """SELECT t.number, c.name, c.positions, c.app, t.title, t.name, t.state, t.agent, t.app, t.expires, t.digest,
-                  t.head, t.log, t.replay
+        f"""SELECT t.number, c.name, c.positions, c.app, t.title, t.name, {TURN}
            FROM threefold.turns AS t
            JOIN threefold.conversations AS c ON c.owner = %(owner)s AND c.number = t.conversation
            WHERE t.owner = %(owner)s AND t.number = ANY(%(turns)s::integer[])""",
@@ -98,7 +88,7 @@ def moved(db: Db, scope: Scope, keys: Sequence[TurnKey]) -> tuple[MovedTurn, ...
         mine,
     )
     feedback = _feedback(db, owner, list(wanted))
-    rows_of, files_of, vectors_of = (_grouped(cursor.fetchall()) for cursor in (rows, files, vectors))
+    rows_of, files_of, vectors_of = (grouped(cursor.fetchall()) for cursor in (rows, files, vectors))
     found = {}
     for number, conversation, positions, made_by, title, turn, *rest in heads.fetchall():
         if wanted[number].name == (conversation, turn):
@@ -182,7 +172,7 @@ def _bring_in_step(work: Work, same: Sequence[tuple[int, MovedTurn]]) -> None:
     work.inserts.flush(work.db)
     numbers = [number for number, _ in same]
     stored = _feedback(work.db, work.owner.key, numbers)
-    waiting = _grouped(
+    waiting = grouped(
         fetch(
             work.db,
             """SELECT r.turn, r.seq, r.number FROM threefold.rows AS r

@@ -17,7 +17,9 @@ from threefold.model.titles import one_line
 from threefold.ports import Blobs
 
 _CHUNK = 500
-_OWNED = ("words", "vocabulary", "vectors", "waiting", "rows", "feedback", "turns", "conversations", "tombstones")
+_OWNED = (
+    "words", "vocabulary", "vectors", "waiting", "rows", "feedback", "labels", "turns", "conversations", "tombstones",
+)  # fmt: skip
 
 
 def remove_turns(db: Db, owner: Owner, turns: Sequence[int]) -> Counter[str]:
@@ -59,7 +61,7 @@ def _remove_chunk(db: Db, owner: Owner, turns: list[int]) -> Counter[str]:
             f"DELETE FROM threefold.{table} WHERE owner = %(owner)s AND turn = ANY(%(turns)s::integer[])",
             mine,
         )
-        for table in ("rows", "feedback")
+        for table in ("rows", "feedback", "labels")
     }
     files = run(
         db,
@@ -93,11 +95,17 @@ def _doom(db: Db, owner: Owner, digests: list[str]) -> None:
     """Mark blobs for deletion that no turn of the owner refers to any more."""
     run(
         db,
-        """INSERT INTO threefold.doomed (owner, digest, tenant, name)
-           SELECT %(owner)s, d.digest, %(tenant)s, %(name)s FROM unnest(%(digests)s::text[]) AS d (digest)
+        """INSERT INTO threefold.doomed (owner, digest, tenant, name, realm)
+           SELECT %(owner)s, d.digest, %(tenant)s, %(name)s, %(realm)s FROM unnest(%(digests)s::text[]) AS d (digest)
            WHERE NOT EXISTS (SELECT 1 FROM threefold.files AS f WHERE f.owner = %(owner)s AND f.digest = d.digest)
            ON CONFLICT DO NOTHING""",
-        {"owner": owner.key, "digests": digests, "tenant": owner.scope.tenant, "name": owner.scope.user},
+        {
+            "owner": owner.key,
+            "digests": digests,
+            "tenant": owner.scope.tenant,
+            "name": owner.scope.user,
+            "realm": owner.scope.realm,
+        },
     )
 
 
@@ -125,12 +133,7 @@ def _purge_owner(db: Db, scope: Scope, owner: Owner, blobs: Blobs) -> Counter[st
         gone[_STORES.get(table, table)] = touched(emptied)
     gone["files"] = len(digests)
     # Also what a killed writer left before its commit.
-    doomed = {
-        digest
-        for (digest,) in fetch(
-            db, "SELECT digest FROM threefold.doomed WHERE tenant = %s AND name = %s", (scope.tenant, scope.user)
-        )
-    }
+    doomed = {digest for (digest,) in fetch(db, "SELECT digest FROM threefold.doomed WHERE owner = %s", (owner.key,))}
     gone["blobs"] += blobs.sweep(scope, doomed)
     gone["owners"] = touched(change(db, "DELETE FROM threefold.owners WHERE owner = %s", (owner.key,)))
     return gone

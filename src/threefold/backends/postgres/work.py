@@ -122,6 +122,8 @@ class Work:
         )
         for seq, file in enumerate(record.files):
             self.inserts.add("files", number, seq, kept(file.path), file.digest, file.size, kept(file.mime))
+        for label in record.labels:
+            self.inserts.add("labels", label, number)
         recorded = Recorded(record.state, record.digest, record.head, log.ended)
         self.turns[record.conversation, record.turn] = (number, recorded)
         return number

@@ -7,11 +7,11 @@ import apsw
 from threefold.backends.packing import pack, pack_log
 from threefold.backends.sqlite.connection import fetch, one, scalar
 from threefold.backends.sqlite.indexing import index_rows
-from threefold.backends.sqlite.keys import find_owner, make_owner
+from threefold.backends.sqlite.keys import WHOSE, find_owner, make_owner
 from threefold.backends.sqlite.records import usual_name
 from threefold.backends.sqlite.removal import remove_turns, settle_conversation
 from threefold.errors import BytesGone, Forbidden, NotFound
-from threefold.model.commit import Commit, Outcome, PutFeedback, Recorded, RecordTurn, supersede
+from threefold.model.commit import Commit, Outcome, PutFeedback, Recorded, RecordTurn, outcome_of
 from threefold.model.record import TurnRecord
 from threefold.model.retention import tombstone
 from threefold.model.scope import Scope
@@ -31,15 +31,16 @@ def apply(db: apsw.Connection, commit: Commit, blobs: Blobs) -> tuple[Outcome, .
     outcomes: list[Outcome] = []
     for write in commit.writes:
         if isinstance(write, RecordTurn):
-            outcomes.append(_record(db, commit.scope, write.record, blobs))
+            outcomes.append(_record(db, commit.scope, write, blobs))
         else:
             outcomes.append(_feedback(db, commit.scope, write))
     return tuple(outcomes)
 
 
-def _record(db: apsw.Connection, scope: Scope, record: TurnRecord, blobs: Blobs) -> Outcome:
+def _record(db: apsw.Connection, scope: Scope, write: RecordTurn, blobs: Blobs) -> Outcome:
+    record = write.record
     owner, conversation, stored = _find(db, scope, record.conversation, record.turn)
-    outcome = supersede(None if stored is None else stored[1], record)
+    outcome = outcome_of(None if stored is None else stored[1], write)
     if outcome == "unchanged":
         return outcome
     if owner is None:
@@ -67,6 +68,11 @@ def insert(db: apsw.Connection, owner: int, conversation: int, record: TurnRecor
         db.executemany(
             "INSERT INTO files (turn, path, owner, digest, size, mime) VALUES (?, ?, ?, ?, ?, ?)",
             [(turn, f.path, owner, f.digest, f.size, f.mime) for f in record.files],
+        )
+    if record.labels:
+        db.executemany(
+            "INSERT OR IGNORE INTO labels (owner, label, turn) VALUES (?, ?, ?)",
+            [(owner, label, turn) for label in record.labels],
         )
     if record.rows:
         first = last - len(record.rows) + 1 if position is None else position
@@ -112,9 +118,7 @@ def _secure_blobs(db: apsw.Connection, scope: Scope, record: TurnRecord, blobs: 
     After an older edition of the turn was removed, since that put its files on the list.
     """
     for file in record.files:
-        db.execute(
-            "DELETE FROM doomed WHERE tenant = ? AND user = ? AND digest = ?", (scope.tenant, scope.user, file.digest)
-        )
+        db.execute(f"DELETE FROM doomed WHERE {WHOSE} AND digest = ?", (*scope.key, file.digest))
         if not blobs.has(scope, file.digest):
             raise BytesGone(f"the bytes of {file.path!r} were removed while the turn was recorded; record it again")
 

@@ -11,7 +11,7 @@ import apsw
 from threefold.backends.sqlite import removal
 from threefold.backends.sqlite.commits import INSERT_FEEDBACK, insert, make_conversation, recorded
 from threefold.backends.sqlite.connection import fetch, one
-from threefold.backends.sqlite.keys import find_owner, make_owner
+from threefold.backends.sqlite.keys import WHOSE, find_owner, make_owner
 from threefold.backends.sqlite.records import read_feedback, read_record
 from threefold.backends.sqlite.upkeep import agree_on_model, store_vectors
 from threefold.errors import Conflict
@@ -111,8 +111,8 @@ def _receive(db: apsw.Connection, scope: Scope, owner: int, turn: MovedTurn) -> 
     if stored is not None:
         removal.remove_turns(db, owner, [stored[0]])
     db.executemany(
-        "DELETE FROM doomed WHERE tenant = ? AND user = ? AND digest = ?",
-        [(scope.tenant, scope.user, file.digest) for file in record.files],
+        f"DELETE FROM doomed WHERE {WHOSE} AND digest = ?",
+        [(*scope.key, file.digest) for file in record.files],
     )
     if conversation is None:
         conversation = make_conversation(db, owner, record, turn.made_by)

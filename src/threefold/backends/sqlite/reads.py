@@ -11,7 +11,7 @@ from typing import Any
 import apsw
 
 from threefold.backends.sqlite.connection import fetch, one, scalar
-from threefold.backends.sqlite.keys import find_owner
+from threefold.backends.sqlite.keys import find_owner, marks
 from threefold.backends.sqlite.records import ROW, make_row, read_feedback, read_record
 from threefold.errors import Forbidden
 from threefold.model.record import (
@@ -20,6 +20,7 @@ from threefold.model.record import (
     RowKey,
     StoredRow,
     StoredTurn,
+    TurnRecord,
 )
 from threefold.model.retention import Gone, tombstone
 from threefold.model.scope import Scope
@@ -27,6 +28,8 @@ from threefold.model.times import from_micros, to_micros
 from threefold.model.titles import ABOUT_SIZE
 from threefold.ports import CatalogQuery
 
+# So many turns are read by their numbers; of more, those that come first in time.
+_FEW = 500
 _LIVE = "(t.expires IS NULL OR t.expires > ?)"
 
 
@@ -102,6 +105,31 @@ def turn(db: apsw.Connection, scope: Scope, conversation: str, name: str, now: d
     return StoredTurn(record, _ordinal(db, parent, started, name, now), read_feedback(db, owner, number))
 
 
+def records(
+    db: apsw.Connection, scope: Scope, keys: Sequence[tuple[str, str]], now: datetime
+) -> tuple[TurnRecord, ...]:
+    """The records of the named turns that are there and not over."""
+    owner = find_owner(db, scope)
+    if owner is None:
+        return ()
+    found = []
+    for conversation, name in dict.fromkeys(keys):
+        there = one(
+            db,
+            """SELECT t.id, t.app, t.expires FROM conversations AS c JOIN turns AS t ON t.conversation = c.id
+               WHERE c.owner = ? AND c.name = ? AND t.name = ?""",
+            (owner, conversation, name),
+        )
+        if there is None:
+            continue
+        number, app, expires = there
+        if scope.app is not None and app != scope.app:
+            raise Forbidden(f"turn {name!r} of conversation {conversation!r} belongs to another app")
+        if expires is None or expires > to_micros(now):
+            found.append(read_record(db, owner, number, conversation))
+    return tuple(found)
+
+
 def _ordinal(db: apsw.Connection, conversation: int, started: int, name: str, now: datetime) -> int:
     """The place among the live turns; those that are over and not swept yet are few, and have an index."""
     upto = "SELECT count(*) FROM turns AS t WHERE t.conversation = ? AND (t.started, t.name) <= (?, ?)"
@@ -125,6 +153,7 @@ def catalog(db: apsw.Connection, scope: Scope, query: CatalogQuery) -> tuple[Cat
     if query.ordinal is not None:
         _nth(query, conditions, values)
     _window(scope, query, conditions, values)
+    _labelled(db, owner, query.labels, conditions, values)
     order = "DESC" if query.newest_first else "ASC"
     found = fetch(
         db,
@@ -171,6 +200,22 @@ def _window(scope: Scope, query: CatalogQuery, conditions: list[str], values: li
         comparison = "<" if query.newest_first else ">"
         conditions.append(f"(t.started, c.name, t.name) {comparison} (?, ?, ?)")
         values.extend([to_micros(started), conversation, name])
+
+
+def _labelled(
+    db: apsw.Connection, owner: int, labels: Sequence[Sequence[str]], conditions: list[str], values: list[Any]
+) -> None:
+    """Turns with one label of each group: a few are named, of many each that comes by is looked up."""
+    for group in labels:
+        having = f"SELECT turn FROM labels WHERE owner = ? AND label IN ({marks(len(group))})"
+        few = fetch(db, f"{having} LIMIT ?", (owner, *group, _FEW + 1))
+        if len(few) <= _FEW:
+            conditions[0] = "+t.owner = ?"
+            conditions.append("t.id IN (SELECT value FROM json_each(?))")
+            values.append(json.dumps([number for (number,) in few]))
+        else:
+            conditions.append(f"EXISTS ({having} AND turn = t.id)")
+            values.extend([owner, *group])
 
 
 def _entry(

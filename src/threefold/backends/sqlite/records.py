@@ -46,17 +46,16 @@ def make_row(
 
 def read_record(db: apsw.Connection, owner: int, number: int, conversation: str) -> TurnRecord:
     """The record of a turn that is there, with the title that the turn itself gave; its rows have no terms."""
+    mine = (owner, number)
     ((name, state, agent, app, expires, digest, head, log, replay, title),) = fetch(
         db,
         """SELECT name, state, agent, app, expires, digest, head, log, replay, title FROM turns
            WHERE +owner = ? AND id = ?""",
-        (owner, number),
+        mine,
     )
     rows = tuple(
         make_row(name, *rest)
-        for rest in fetch(
-            db, f"SELECT {ROW} FROM rows AS r WHERE +owner = ? AND turn = ? ORDER BY seq", (owner, number)
-        )
+        for rest in fetch(db, f"SELECT {ROW} FROM rows AS r WHERE +owner = ? AND turn = ? ORDER BY seq", mine)
     )
     return TurnRecord(
         conversation=conversation,
@@ -72,6 +71,7 @@ def read_record(db: apsw.Connection, owner: int, number: int, conversation: str)
         app=app,
         agent=agent,
         expires=None if expires is None else from_micros(expires),
+        labels=tuple(label for (label,) in fetch(db, "SELECT label FROM labels WHERE +owner = ? AND turn = ?", mine)),
     )
 
 

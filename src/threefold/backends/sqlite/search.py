@@ -10,7 +10,7 @@ import apsw
 
 from threefold.backends.sqlite.columns import ColumnCache, Columns
 from threefold.backends.sqlite.connection import fetch
-from threefold.backends.sqlite.keys import Owner, read_owner
+from threefold.backends.sqlite.keys import Owner, marks, read_owner
 from threefold.backends.sqlite.vectors import VectorCache
 from threefold.backends.sqlite.words import Words
 from threefold.model.candidates import Candidates, Hits
@@ -147,6 +147,10 @@ def _conditions(db: apsw.Connection, owner: Owner, columns: Columns, query: Quer
         by = " AND ".join(f"{column} = ?" for column in asked)
         turns = fetch(db, f"SELECT id FROM turns WHERE owner = ? AND {by}", (owner.id, *asked.values()))
         yield np.isin(columns.turns, [number for (number,) in turns])[rows.turn]
+    for group in where.labels:
+        having = f"SELECT turn FROM labels WHERE owner = ? AND label IN ({marks(len(group))})"
+        labelled = fetch(db, having, (owner.id, *group))
+        yield np.isin(columns.turns, [number for (number,) in labelled])[rows.turn]
 
 
 def _corrected(

@@ -37,16 +37,17 @@ def claim(db: apsw.Connection, limit: int, now: datetime, lease_seconds: float) 
     db.execute("UPDATE waiting SET due = ? WHERE row IN (SELECT value FROM json_each(?))", (until, wanted))
     claimed = fetch(
         db,
-        """SELECT w.row, o.tenant, o.user, c.name, t.name, r.seq, r.author, r.text, w.attempts
+        """SELECT o.tenant, o.user, o.realm, w.row, c.name, t.name, r.seq, r.author, r.text, w.attempts
            FROM json_each(?) AS wanted CROSS JOIN waiting AS w ON w.row = wanted.value
            CROSS JOIN rows AS r ON r.id = w.row AND +r.owner = w.owner CROSS JOIN owners AS o ON o.id = r.owner
            CROSS JOIN turns AS t ON t.id = r.turn CROSS JOIN conversations AS c ON c.id = r.conversation""",
         (wanted,),
     )
-    scopes = {(tenant, user): Scope(user, tenant) for tenant, user in {row[1:3] for row in claimed}}
+    scopes = {key: Scope.of(*key) for key in {row[:3] for row in claimed}}
     return tuple(
-        PendingRow(scopes[tenant, user], RowKey(conversation, turn, seq), _spoken(author, text), attempts, number)
-        for number, tenant, user, conversation, turn, seq, author, text, attempts in claimed
+        PendingRow(scopes[row[:3]], RowKey(conversation, turn, seq), _spoken(author, text), attempts, number)
+        for row in claimed
+        for number, conversation, turn, seq, author, text, attempts in [row[3:]]
     )
 
 

@@ -1,0 +1,149 @@
+"""What realms beside the record rest on: owners by realm, labels, changing what was seen, reading several at once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from threefold.errors import Conflict, Forbidden
+from threefold.model.commit import RecordTurn
+from threefold.model.record import TurnRecord
+from threefold.model.scope import Scope
+from threefold.testing.contract.desk import ALICE, NOW, Desk, enrich, full_turn, make_turn, refused
+from threefold.testing.contract.suite import Contract
+from threefold.testing.fakes import HashEmbedder
+
+NOTES = Scope("alice", realm="notes")
+
+
+class RealmsContract(Contract):
+    """Records of another kind under the same rules."""
+
+    def labelled(self, desk: Desk, name: str, *labels: str, minutes: int = 0, scope: Scope = ALICE) -> None:
+        """Record a turn with labels in a conversation of its own."""
+        turn = make_turn(name, "1", "river boat", at=NOW + timedelta(minutes=minutes))
+        desk.commit(RecordTurn(replace(desk.fold(turn, scope), labels=labels)), scope=scope)
+
+    @pytest.mark.capability("realms")
+    def test_realms_of_a_user_share_nothing(self, desk: Desk) -> None:
+        """The same ids in two realms are two things, for every read and for removing."""
+        model = HashEmbedder()
+        for scope, text in ((ALICE, "river in the record"), (NOTES, "river in the notes")):
+            desk.record(full_turn("trip", "1", text), scope)
+        rows = len(desk.stored("trip", "1").record.rows)
+        assert desk.embed(model) == 2 * rows
+        for scope, text in ((ALICE, "asked river in the record"), (NOTES, "asked river in the notes")):
+            assert desk.stored("trip", "1", scope).record.rows[0].text == text
+            for lists in ("lexical", "semantic"):
+                assert len(desk.find("river", lists, scope=scope, embedder=model)) == rows
+            assert len(list(desk.blobs.digests(scope))) == 2
+            assert [entry.turn for entry in desk.catalog(scope=scope)] == ["1"]
+        desk.purge("trip", scope=NOTES)
+        assert desk.find("river", scope=NOTES) == []
+        assert len(desk.find("river")) == rows
+        assert len(list(desk.blobs.digests(ALICE))) == 2
+        assert list(desk.blobs.digests(NOTES)) == []
+
+    @pytest.mark.capability("realms")
+    def test_a_user_is_removed_from_every_realm(self, desk: Desk) -> None:
+        """Whichever realm it is asked in, and nobody else from any."""
+        bob = Scope("bob", realm="notes")
+        for scope in (ALICE, NOTES, bob):
+            desk.record(full_turn("trip", "1", "river"), scope)
+        assert {scope.key for scope in desk.backend.scopes()} == {ALICE.key, NOTES.key, bob.key}
+        desk.purge()
+        assert {scope.key for scope in desk.backend.scopes()} == {bob.key}
+        for scope in (ALICE, NOTES):
+            assert desk.find("river", scope=scope) == []
+            assert list(desk.blobs.digests(scope)) == []
+        assert desk.turns("river", scope=bob) == {("trip", "1")}
+
+    @pytest.mark.capability("labels")
+    def test_turns_are_asked_for_by_their_labels(self, desk: Desk) -> None:
+        """One of each group; in search, in the catalog, and in what comes back."""
+        self.labelled(desk, "a", "layer:long", "tag:travel", "tag:🕯️")
+        self.labelled(desk, "b", "layer:long", "tag:food", minutes=1)
+        self.labelled(desk, "c", "layer:short", "tag:travel", minutes=2)
+        self.labelled(desk, "d", minutes=3)
+        assert sorted(desk.stored("a", "1").record.labels) == sorted(("layer:long", "tag:travel", "tag:🕯️"))
+        for groups, wanted in (
+            ((), "abcd"),
+            ((("layer:long",),), "ab"),
+            ((("layer:long", "layer:short"),), "abc"),
+            ((("layer:long", "layer:short"), ("tag:travel",)), "ac"),
+            ((("tag:🕯",),), ""),
+            ((("tag:🕯️",),), "a"),
+            ((("tag:%",),), ""),
+            ((("LAYER:LONG",),), ""),
+            ((("tag:travel",), ("tag:food",)), ""),
+        ):
+            assert {name for name, _ in desk.turns("river", labels=groups)} == set(wanted), groups
+            assert [e.conversation for e in desk.catalog(labels=groups)] == list(wanted), groups
+            newest = desk.catalog(labels=groups, newest_first=True, limit=1)
+            assert [e.conversation for e in newest] == list(wanted[-1:]), groups
+
+    @pytest.mark.capability("labels")
+    def test_labels_stay_within_their_owner_and_go_with_their_turn(self, desk: Desk) -> None:
+        """A fuller edition has its own; what is removed is asked for in vain."""
+        self.labelled(desk, "a", "mine")
+        self.labelled(desk, "a", "mine", scope=Scope("bob"))
+        desk.purge("a", "1")
+        self.labelled(desk, "b", "other")
+        assert desk.turns("river", labels=(("mine",),)) == set()
+        assert desk.turns("river", labels=(("mine",),), scope=Scope("bob")) == {("a", "1")}
+        edition = replace(enrich(desk.stored("b", "1").record), labels=("new",))
+        desk.commit(RecordTurn(replace(edition, rows=desk.fold(make_turn("b", "1", "river boat")).rows)))
+        assert desk.turns("river", labels=(("other",),)) == set()
+        assert desk.turns("river", labels=(("new",),)) == {("b", "1")}
+
+    @pytest.mark.capability("labels")
+    def test_labels_are_looked_for_before_the_cut(self, desk: Desk) -> None:
+        """A few among many that are nearer."""
+        for i in range(30):
+            desk.say(f"c{i}", "1", "river river boat")
+        self.labelled(desk, "a", "rare")
+        assert desk.turns("river", labels=(("rare",),), depth=5) == {("a", "1")}
+
+    @pytest.mark.capability("changing")
+    def test_a_record_is_changed_only_by_who_saw_it(self, desk: Desk) -> None:
+        """And all writes of a commit happen, or none."""
+
+        def edition(text: str) -> TurnRecord:
+            return replace(desk.fold(make_turn("a", "1", text)), labels=(text,))
+
+        first, second, third = (edition(text) for text in ("one", "two", "three"))
+        assert desk.commit(RecordTurn(first, replaces="")) == ("created",)
+        assert desk.commit(RecordTurn(first, replaces="")) == ("unchanged",)
+        with refused(Conflict):
+            desk.commit(RecordTurn(second, replaces=""))
+        assert desk.commit(RecordTurn(second, replaces=first.digest)) == ("replaced",)
+        assert desk.commit(RecordTurn(second, replaces=first.digest)) == ("unchanged",)
+        with refused(Conflict):
+            desk.commit(RecordTurn(desk.fold(make_turn("b", "1", "one"))), RecordTurn(third, replaces=first.digest))
+        assert desk.conversations() == ["a"]
+        assert desk.find("two") == [("a", "1", 0)]
+        assert desk.find("one") == []
+        with refused(Conflict):
+            desk.commit(RecordTurn(desk.fold(make_turn("c", "1", "one")), replaces=first.digest))
+        assert desk.stored("a", "1").record.labels == ("two",)
+
+    @pytest.mark.capability("records")
+    def test_several_records_are_read_at_once(self, desk: Desk) -> None:
+        """In order of the keys, each once; without those that are not there, over or another user's."""
+        for i in range(3):
+            desk.record(full_turn(f"c{i}", "1", f"mark{i}"))
+        desk.say("over", "1", "gone", ttl=timedelta(minutes=1))
+        keys = [("c2", "1"), ("c0", "1"), ("none", "1"), ("over", "1"), ("c2", "1"), ("c1", "9")]
+        now = NOW + timedelta(hours=1)
+        found = desk.backend.records(ALICE, keys, now)
+        assert [record.conversation for record in found] == ["c2", "c0"]
+        for record in found:
+            whole = desk.stored(record.conversation, record.turn).record
+            assert (record.rows, record.files, record.log) == (whole.rows, whole.files, whole.log)
+        assert desk.backend.records(Scope("bob"), keys, now) == ()
+        assert desk.backend.records(ALICE, [], now) == ()
+        desk.record(full_turn("apps", "1", "app"), Scope("alice", app="one"))
+        with refused(Forbidden):
+            desk.backend.records(Scope("alice", app="two"), [("apps", "1")], now)
