@@ -23,7 +23,7 @@ from threefold.realms.conv.hits import Results
 from threefold.realms.conv.recorder import Moment, TurnHandle
 from threefold.realms.conv.refs import turn_ref
 from threefold.realms.conv.view import TurnView, materialise
-from threefold.realms.conv.wiring import Ports
+from threefold.realms.wiring import Ports
 from threefold.search.rank import Ranking
 
 # A time to live that ends later than this has no end.

@@ -1,4 +1,4 @@
-"""What the record of one scope is wired to."""
+"""What a realm of one scope is wired to."""
 
 from __future__ import annotations
 
