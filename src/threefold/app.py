@@ -25,9 +25,13 @@ from threefold.model.scope import Scope, check_id
 from threefold.model.times import now as system_clock
 from threefold.model.turn import Turn
 from threefold.ports import Backend, Blobs, Embedder, StoreState
-from threefold.realms.conv import Conv, Ports
+from threefold.realms.conv import Conv
 from threefold.realms.conv.recorder import Moment, TurnHandle
 from threefold.realms.conv.resolve import Resolved, resolve
+from threefold.realms.mem import Mem
+from threefold.realms.mem.decaying import decay
+from threefold.realms.mem.places import everyone, organization
+from threefold.realms.wiring import Ports
 from threefold.search.embedding import embed
 from threefold.search.rank import Ranking
 
@@ -220,6 +224,23 @@ class Threefold:
         """
         return Handle(Scope(user, tenant, app, agent), self)
 
+    def organization(self, tenant: str = "default") -> Commons:
+        """The operator's handle on what all users of a tenant share: memory of the layer `organizational`."""
+        return Commons(Mem(organization(tenant), self._ports, "organization"))
+
+    def everyone(self) -> Commons:
+        """The operator's handle on what all tenants share: memory of the layer `global`."""
+        return Commons(Mem(everyone(), self._ports, "everyone"))
+
+    def decay(
+        self, factor: float = 0.95, floor: float = 0.1, older_than: float = 86_400.0, cycle: str | None = None
+    ) -> bool:
+        """Let memories grow less relevant: of what was not touched for `older_than` seconds, by `factor` to `floor`.
+
+        A `cycle` runs once, whoever runs it; unless it is named it is the day. False where it ran already.
+        """
+        return decay(self._ports, factor, floor, older_than, cycle)
+
     def embed_pending(self, limit: int | None = None, on_progress: Callable[[int], None] | None = None) -> Progress:
         """Embed rows that wait, in this thread, until none is due or `limit` rows are done."""
         embedded, failed, why, pace = 0, 0, None, Pace()
@@ -342,14 +363,22 @@ class Imported:
     skipped: tuple[Skipped, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Commons:
+    """What several users share, as the operator curates it. `mem` is curated memory."""
+
+    mem: Mem
+
+
 class Handle:
-    """Everything one user can do. `conv` is the record."""
+    """Everything one user can do. `conv` is the record, `mem` curated memory."""
 
     def __init__(self, scope: Scope, db: Threefold) -> None:
         self.scope = scope
         self._db = db
         self._ports = db._ports  # noqa: SLF001 - the handle is a part of the app
         self.conv = Conv(scope, self._ports)
+        self.mem = Mem(scope, self._ports)
 
     def turn(
         self, conversation: str, turn: str | None = None, title: str | None = None, started: Moment = None

@@ -23,8 +23,6 @@ LIFETIMES: Final[Mapping[Layer, timedelta]] = {"working": timedelta(seconds=300)
 """How long a record of a layer lives from when it was last stored; those of other layers have no end."""
 # What is held to be true, if not as firmly in one case.
 HELD: Final[frozenset[Status]] = frozenset({"active", "weakened"})
-SHARED: Final[Mapping[Layer, str]] = {"organizational": "mem.organizational", "global": "mem.global"}
-"""Layers that are not a person's own, and the realm where they are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +70,7 @@ class Memory:
     supersedes: tuple[str, ...] = ()
     superseded_by: str | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    app: str | None = None
 
     @property
     def ref(self) -> str:

@@ -67,6 +67,7 @@ def to_record(kept: Kept) -> TurnRecord:
         replay=body,
         digest=digest_of([log_to_json(log), body]),
         head="",
+        app=record.app,
         expires=record.expires,
         labels=labels_of(record),
     )
