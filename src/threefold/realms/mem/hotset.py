@@ -19,8 +19,10 @@ from threefold.realms.wiring import Ports
 SIZE: Final = 8
 # Memories that are looked at: of each step of salience the last touched, and what answers the goal.
 _DEPTH: Final = 4 * SIZE
-# How much the likelihood that a memory answers the goal counts beside its salience.
+# How much it counts beside salience that a memory answers the goal; in full from this likelihood on, since the best
+# answer to an unrelated goal has some hundredths.
 _GOAL: Final = 0.5
+_LIKELY: Final = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ def hotset(
         if vouched(each.record):
             own = scores(each.record, now, cycles)
             likely = None if not answers else answers.get(each.record.id, 0.0)
-            hot.append(Hot(each.record, own, likely, own.salience + _GOAL * (likely or 0.0)))
+            hot.append(Hot(each.record, own, likely, own.salience + _GOAL * min(1.0, (likely or 0.0) / _LIKELY)))
     hot.sort(key=lambda each: (not each.record.pinned, -each.weight, each.record.id))
     return tuple(hot[:limit])
 

@@ -100,7 +100,7 @@ class Mem:
         """Something speaks against it: it is held less firmly."""
         return self._change(id, lambda kept: changing.contradicted(kept, self._writer(), why, source))
 
-    def update(self, id: str, revision: int | None = None, why: str | None = None, **changes: Any) -> Memory:  # noqa: A002
+    def update(self, id: str, /, revision: int | None = None, why: str | None = None, **changes: Any) -> Memory:  # noqa: A002
         """Change `memory`, `context`, `kind`, `layer`, `tags`, `owner`, `importance`, `visibility` or `metadata`.
 
         With `revision` only where it is at that one. `tags` is a list, or `{"add": […], "remove": […]}`.
