@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from typing import Any, Final, Literal, get_args
+
+from threefold.model.times import iso
 
 Layer = Literal["working", "session", "longterm", "organizational", "global"]
 Status = Literal["proposed", "active", "weakened", "superseded", "merged", "retired", "rejected"]
@@ -38,6 +40,10 @@ class Evidence:
     agent: str | None = None
     source: str | None = None
     note: str | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """The evidence as plain JSON values; absent parts are left out."""
+        return {name: value for name, value in _plain(self).items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +83,12 @@ class Memory:
         """Its reference."""
         return f"mem:record:{self.id}"
 
+    def as_json(self, evidence: bool = True) -> dict[str, Any]:
+        """The record as plain JSON values, with its evidence or without."""
+        value = _plain(self)
+        del value["evidence"]
+        return {**value, "evidence": [each.as_json() for each in self.evidence]} if evidence else value
+
 
 @dataclass(frozen=True, slots=True)
 class Revision:
@@ -88,3 +100,15 @@ class Revision:
     act: str
     why: str | None = None
     agent: str | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """The revision as plain JSON values; its record without evidence, which has times of its own."""
+        return {**_plain(self), "record": self.record.as_json(evidence=False)}
+
+
+def _plain(value: Evidence | Memory | Revision) -> dict[str, Any]:
+    found = {field.name: getattr(value, field.name) for field in fields(value)}
+    return {
+        name: iso(each) if isinstance(each, datetime) else list(each) if isinstance(each, tuple) else each
+        for name, each in found.items()
+    }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from hashlib import blake2b
 from typing import Any, Final
@@ -17,7 +17,7 @@ from threefold.errors import IntegrityError, InvalidInput
 from threefold.model.codec import digest_of, log_to_json
 from threefold.model.memory import Evidence, Memory, Revision
 from threefold.model.record import Block, Row, TurnLog, TurnRecord
-from threefold.model.times import iso, parse_moment
+from threefold.model.times import parse_moment
 from threefold.realms.mem.scores import scores
 from threefold.text.terms import index_terms
 
@@ -56,7 +56,7 @@ def to_record(kept: Kept) -> TurnRecord:
         blocks=(Block(_TYPE, TURN, record.touched, text),),
         counts={_TYPE: 1},
     )
-    body = {"record": _to_json(record), "revisions": [_revision_to_json(each) for each in kept.revisions]}
+    body = {"record": record.as_json(), "revisions": [each.as_json() for each in kept.revisions]}
     return TurnRecord(
         conversation=record.id,
         turn=TURN,
@@ -124,20 +124,6 @@ def as_of(kept: Kept, moment: datetime) -> Memory | None:
     return replace(before[-1].record, evidence=evidence, touched=touched)
 
 
-def _to_json(record: Memory, evidence: bool = True) -> dict[str, Any]:
-    value: dict[str, Any] = {}
-    for field in fields(record):
-        content = getattr(record, field.name)
-        if field.name == "evidence":
-            if evidence:
-                value[field.name] = [_evidence_to_json(each) for each in content]
-        elif field.name in _MOMENTS:
-            value[field.name] = None if content is None else iso(content)
-        else:
-            value[field.name] = list(content) if isinstance(content, tuple) else content
-    return value
-
-
 def _from_json(value: Mapping[str, Any], evidence: Sequence[Evidence] = ()) -> Memory:
     given = dict(value)
     for name in _MOMENTS:
@@ -147,24 +133,8 @@ def _from_json(value: Mapping[str, Any], evidence: Sequence[Evidence] = ()) -> M
     return Memory(**given)
 
 
-def _evidence_to_json(evidence: Evidence) -> dict[str, Any]:
-    value = {field.name: getattr(evidence, field.name) for field in fields(evidence)}
-    return {**{name: content for name, content in value.items() if content is not None}, "at": iso(evidence.at)}
-
-
 def _evidence_from_json(value: Mapping[str, Any]) -> Evidence:
     return Evidence(**{**value, "at": parse_moment(value["at"], "at")})
-
-
-def _revision_to_json(revision: Revision) -> dict[str, Any]:
-    return {
-        "record": _to_json(revision.record, evidence=False),
-        "by": revision.by,
-        "at": iso(revision.at),
-        "act": revision.act,
-        "why": revision.why,
-        "agent": revision.agent,
-    }
 
 
 def _revision_from_json(value: Mapping[str, Any]) -> Revision:

@@ -78,6 +78,17 @@ class Recalled:
         """The memory's reference."""
         return self.record.ref
 
+    def as_json(self) -> dict[str, Any]:
+        """The answer as plain JSON values."""
+        value = {
+            "ref": self.ref,
+            **self.record.as_json(evidence=False),
+            "score": self.score,
+            "scores": self.scores.as_json(),
+            "matched": [self.record.memory[start:end] for start, end in self.matches],
+        }
+        return value if self.explain is None else {**value, "explain": dict(self.explain)}
+
 
 @dataclass(frozen=True, slots=True)
 class Recall(Sequence[Recalled]):

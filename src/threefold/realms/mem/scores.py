@@ -8,11 +8,12 @@ Salience is a weighted mean of all four.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from typing import Any, Final
 
 from threefold.model.memory import Actor, Evidence, Layer, Memory, Signal
+from threefold.model.times import iso
 
 # How much a piece of evidence weighs: what a person says for themselves counts most. Ours; what matters is the order.
 _FOR: Final[Mapping[Signal, float]] = {
@@ -51,6 +52,11 @@ class Scores:
     relevance: float
     salience: float
     because: Mapping[str, Any]
+
+    def as_json(self) -> dict[str, Any]:
+        """The scores as plain JSON values."""
+        found = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {**found, "because": {**self.because, "touched": iso(self.because["touched"])}}
 
 
 def scores(record: Memory, now: datetime, decays: Sequence[Decay] = ()) -> Scores:
