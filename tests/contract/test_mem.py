@@ -392,3 +392,26 @@ def test_bad_input_names_the_argument_and_leaves_nothing(db: threefold.Threefold
     assert mem.list() == ()
     mem.remember("user_id stays", metadata={"user_id": "bob", "tenant": "x"})
     assert db.user("bob").mem.list() == ()
+
+
+@pytest.mark.capability("mem.portable")
+def test_memories_go_with_an_export_and_come_back(open_db: Open, tmp_path) -> None:
+    db = open_db()
+    alice = db.user("alice")
+    with alice.turn("trip") as turn:
+        turn.prompt("river boat")
+    made = alice.mem.remember("prefers trains", tags=["旅"], pinned=True)
+    alice.mem.update(made.id, memory="prefers night trains")
+    proposed = db.user("alice", agent="planner").mem.remember("likes tea")
+    alice.mem.allow("auto", ["fact"], agent="coder")
+    assert alice.export(tmp_path / "alice.zip").turns == 4
+    alice.forget()
+    assert alice.mem.list() == ()
+    restored = threefold.restore(tmp_path / "alice.zip", into=db)
+    assert (restored.created, threefold.restore(tmp_path / "alice.zip", into=db).unchanged) == (4, 4)
+    assert [each.act for each in alice.mem.history(made.id)] == ["remembered", "updated"]
+    assert [each.id for each in alice.mem.proposals()] == [proposed.id]
+    assert alice.mem.policy("coder").kinds == ("fact",)
+    assert [hot.record.memory for hot in alice.mem.hotset()] == ["prefers night trains"]
+    threefold.restore(tmp_path / "alice.zip", into=db, user="bob")
+    assert notes(db.user("bob").mem.recall("trains", tags=["旅"])) == ["prefers night trains"]

@@ -1,7 +1,8 @@
 """The layout of an archive: names, and a turn as one line of JSON.
 
 manifest.json     {"format", "tenant", "user", "exported", "turns", "blobs"}
-turns.jsonl       one line for each turn, in order of arrival within its conversation
+turns.jsonl       one line for each turn, in order of arrival within its conversation; then records of other realms,
+                  curated memories among them, each with its `realm`
 blobs/<digest>    the bytes of attachments and published files, by SHA-256
 """
 
@@ -13,6 +14,7 @@ from typing import Any, get_args
 from threefold.errors import IntegrityError, InvalidInput
 from threefold.model.codec import digest_of, feedback_to_json, file_to_json, log_from_json, log_to_json, row_to_json
 from threefold.model.record import Feedback, FileEntry, Row, StoredTurn, TurnRecord
+from threefold.model.scope import RECORD
 from threefold.model.times import iso, parse_moment
 from threefold.model.turn import ROLES, STATUSES, State
 from threefold.text.terms import index_terms
@@ -21,10 +23,11 @@ FORMAT = "threefold.export.v1"
 MANIFEST, TURNS, BLOBS = "manifest.json", "turns.jsonl", "blobs/"
 
 
-def turn_to_json(stored: StoredTurn) -> dict[str, Any]:
+def turn_to_json(stored: StoredTurn, realm: str = RECORD) -> dict[str, Any]:
     """A stored turn as JSON: the log, the rows, the files, replay artifacts and feedback."""
     record = stored.record
     return {
+        **({} if realm == RECORD else {"realm": realm}),
         "conversation": record.conversation,
         "turn": record.turn,
         "title": record.title,

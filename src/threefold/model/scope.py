@@ -9,6 +9,8 @@ from threefold.errors import InvalidInput
 MAX_ID_BYTES = 1024
 # The realm of conversations.
 RECORD = "conv"
+# What belongs to a user: the record, and curated memory.
+PERSONAL = (RECORD, "mem")
 
 
 def check_id(value: object, name: str) -> str:

@@ -8,10 +8,10 @@ from typing import Final, Literal
 
 from threefold.errors import NotFound
 from threefold.model.memory import LAYERS, Layer
-from threefold.model.scope import Scope
+from threefold.model.scope import PERSONAL, Scope
 
 Place = Literal["own", "organization", "everyone"]
-REALM: Final = "mem"
+REALM: Final = PERSONAL[1]
 # Cycles of decay, the same for all.
 DECAYS: Final = Scope("everyone", "everyone", realm="mem.decays")
 _PREFIXES: Final[dict[str, Place]] = {"mem_": "own", "org_": "organization", "all_": "everyone"}

@@ -90,6 +90,7 @@ CAPABILITIES = (
     "mem.visibility",
     "mem.decay",
     "mem.input",
+    "mem.portable",
     "blobs.immutable",
     "blobs.owners",
     "blobs.delete",
