@@ -92,7 +92,7 @@ def said_again(kept: Kept, draft: Draft, status: Status, writer: Writer, signal:
     if before.status == "rejected" and status == "proposed":
         return kept
     record = replace(
-        _with(before, writer.evidence(signal, draft.source)),
+        with_evidence(before, writer.evidence(signal, draft.source)),
         touched=writer.at,
         expires=expiry(before.layer, writer.at, draft.ttl, before),
         context=before.context or draft.context,
@@ -113,7 +113,7 @@ def confirmed(kept: Kept, writer: Writer, why: str | None = None) -> Kept:
     if kept.record.status in ("merged", "superseded"):
         raise Conflict(f"memory {kept.record.id!r} gave way to {kept.record.superseded_by!r}; confirm that one")
     record = replace(
-        _with(kept.record, writer.evidence("confirmed", note=why)),
+        with_evidence(kept.record, writer.evidence("confirmed", note=why)),
         status="active",
         touched=writer.at,
         expires=expiry(kept.record.layer, writer.at, None, kept.record),
@@ -123,7 +123,7 @@ def confirmed(kept: Kept, writer: Writer, why: str | None = None) -> Kept:
 
 def contradicted(kept: Kept, writer: Writer, why: str | None = None, source: str | None = None) -> Kept:
     """Something speaks against it: it is held less firmly."""
-    record = _with(kept.record, writer.evidence("contradicted", source, why))
+    record = with_evidence(kept.record, writer.evidence("contradicted", source, why))
     status: Status = "weakened" if record.status == "active" else record.status
     return revised(kept, replace(record, status=status), writer, "contradicted", why)
 
@@ -171,16 +171,17 @@ def edited(kept: Kept, changes: Mapping[str, Any], writer: Writer, why: str | No
     if record.layer != before.layer:
         record = replace(record, expires=expiry(record.layer, writer.at, None))
     if record.memory != before.memory:
-        record = replace(_with(record, writer.evidence("edited", note=why)), touched=writer.at)
+        record = replace(with_evidence(record, writer.evidence("edited", note=why)), touched=writer.at)
     return revised(kept, record, writer, "updated", why)
 
 
 def undone(kept: Kept, writer: Writer, why: str | None = None) -> Kept:
-    """As it stood before its last revision; evidence that came since stays."""
+    """As it stood before its last revision, and without the evidence that came with it; other evidence stays."""
     if len(kept.revisions) < 2:
         raise Conflict(f"memory {kept.record.id!r} has one revision; delete it instead")
-    before = kept.revisions[-2].record
-    return revised(kept, replace(before, evidence=kept.record.evidence), writer, "undone", why)
+    last, before = kept.revisions[-1], kept.revisions[-2].record
+    evidence = tuple(each for each in kept.record.evidence if (each.by, each.at) != (last.by, last.at))
+    return revised(kept, replace(before, evidence=evidence), writer, "undone", why)
 
 
 def revised(kept: Kept, record: Memory, writer: Writer, act: str, why: str | None = None) -> Kept:
@@ -198,7 +199,8 @@ def expiry(layer: Layer, now: datetime, ttl: timedelta | None, before: Memory | 
     return None if ttl is None else now + ttl
 
 
-def _with(record: Memory, evidence: Evidence) -> Memory:
+def with_evidence(record: Memory, evidence: Evidence) -> Memory:
+    """The record with one more piece of evidence."""
     found = (*record.evidence, evidence)
     if len(found) > MAX_EVIDENCE:
         found = tuple(distinct(found))[-MAX_EVIDENCE:]
