@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from threefold.errors import InvalidInput
 from threefold.model.query import LISTS, TOLD, Candidate, Candidates, ListName, Query
+from threefold.search.conversations import blended, either
 from threefold.search.features import FEATURES, Listed, features
 from threefold.search.ranker import Ranker, load_ranker
 
@@ -221,7 +222,7 @@ def lifted(likely: Floats, lift: Floats) -> Floats:
 def _place_below(score: Floats, tier: Ints, ranking: Ranking) -> None:
     """Scale the fused scores of every tier but the first so that three together are below the least of the one before.
 
-    Three is what `by_conversation` adds up. By the most that a fused score can be, not by the best here.
+    Three is what `blended` adds up. By the most that a fused score can be, not by the best here.
     """
     import numpy as np
 
@@ -251,8 +252,8 @@ def by_turn(placing: Placing) -> list[Group]:
     return [(placing.score[numbers[0]], [numbers]) for numbers in turns.values()]
 
 
-def by_conversation(placing: Placing, turns: Sequence[Group], rest: float = 0.5, counted: int = 3) -> list[Group]:
-    """One group for each conversation: the best turn's score, plus `rest` of the next and `rest`² of the one after.
+def by_conversation(placing: Placing, turns: Sequence[Group]) -> list[Group]:
+    """One group for each conversation: how likely one of its turns is right; where that is not told, a blend.
 
     Turns of a deeper tier than the best one do not count: longer lists would add more of them.
     """
@@ -263,10 +264,10 @@ def by_conversation(placing: Placing, turns: Sequence[Group], rest: float = 0.5,
     scored = []
     for conversation, found in groups.items():
         tier = placing.tier[found[0][0]]
-        scores = [placing.score[turn[0]] for turn in found[:counted] if placing.tier[turn[0]] == tier]
-        blend = sum(score * rest**place for place, score in enumerate(scores))
-        scored.append(((tier, -blend, conversation), found))
-    return [(-blend, found) for (_, blend, _), found in sorted(scored, key=lambda group: group[0])]
+        scores = (placing.score[turn[0]] for turn in found if placing.tier[turn[0]] == tier)
+        score = blended(scores) if placing.likely is None or tier else either(scores)
+        scored.append(((tier, -score, conversation), found))
+    return [(-score, found) for (_, score, _), found in sorted(scored, key=lambda group: group[0])]
 
 
 @cache
