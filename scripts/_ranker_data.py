@@ -24,6 +24,7 @@ from threefold import Handle, Threefold  # noqa: E402
 from threefold.model.query import LISTS, Filter, ListName  # noqa: E402
 from threefold.model.times import now  # noqa: E402
 from threefold.realms.conv.finding import question_for  # noqa: E402
+from threefold.search.conversations import either  # noqa: E402
 from threefold.search.rank import Ranking, observed  # noqa: E402
 from threefold.text.dates import periods  # noqa: E402
 
@@ -159,15 +160,41 @@ def _observe(
 def metrics_of(asked: Sequence[Asked], likely: Sequence[Any]) -> Iterator[tuple[str, str, dict[str, float], int]]:
     """(unit, group, metrics, questions) of rows ordered by `likely`, as `benchmarks/recall.py` has them."""
     for unit in asked[0].question.gold:
-        if unit == "session":
-            continue
         groups: dict[str, list[dict[str, float]]] = defaultdict(list)
         for one, scores in zip(asked, likely, strict=True):
-            turns: dict[tuple[str, str], int] = {}
-            for number in np.lexsort((-one.fused, -scores)):
-                turns.setdefault(one.turns[number], number)
-            ranked = distinct(one.items[number][unit] for number in turns.values())
+            measured = measure(_ranked(one, scores, unit)[:20], one.question.gold[unit])
             for group in one.question.groups:
-                groups[group].append(measure(ranked[:20], one.question.gold[unit]))
-        for group, measured in groups.items():
-            yield unit, group, mean(measured), len(measured)
+                groups[group].append(measured)
+        for group, found in groups.items():
+            yield unit, group, mean(found), len(found)
+
+
+def told_of(one: Asked, likely: Any) -> tuple[Any, Any]:
+    """How likely each conversation is to have what was asked for, and whether one of its rows is right."""
+    right = {one.turns[number][0] for number in np.flatnonzero(one.labels)}
+    found = _conversations(one, likely)
+    return np.array([told for told, _ in found]), np.array([one.turns[rows[0]][0] in right for _, rows in found])
+
+
+def _ranked(one: Asked, likely: Any, unit: str) -> list[str]:
+    """The items of a question, best first."""
+    if unit == "session":
+        return distinct(one.items[rows[0]][unit] for _, rows in _conversations(one, likely))
+    return distinct(one.items[number][unit] for number in _turns(one, likely))
+
+
+def _turns(one: Asked, likely: Any) -> list[int]:
+    """The best row of each turn, best first."""
+    turns: dict[tuple[str, str], int] = {}
+    for number in np.lexsort((-one.fused, -likely)):
+        turns.setdefault(one.turns[number], number)
+    return list(turns.values())
+
+
+def _conversations(one: Asked, likely: Any) -> list[tuple[float, list[int]]]:
+    """Each conversation with its likelihood and the best rows of its turns, best first."""
+    found: dict[str, list[int]] = defaultdict(list)
+    for number in _turns(one, likely):
+        found[one.turns[number][0]].append(number)
+    told = [(either(likely[rows].tolist()), rows) for rows in found.values()]
+    return sorted(told, key=lambda pair: -pair[0])
