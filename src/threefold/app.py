@@ -17,17 +17,11 @@ from threefold.backends.opening import open_backend
 from threefold.embedders.opening import open_embedder
 from threefold.errors import Conflict, Forbidden, IntegrityError, InvalidInput, NotFound
 from threefold.jobs.collect import GRACE, collect_blobs, count_unreferenced
-from threefold.jobs.embed import MOST, Pace, Progress
-from threefold.jobs.sampling import sample_texts
-from threefold.jobs.worker import Worker
-from threefold.model.retention import Receipt, Target
 from threefold.model.scope import Scope, check_id
+from threefold.model.times import Moment
 from threefold.model.times import now as system_clock
-from threefold.model.turn import Turn
 from threefold.ports import Backend, Blobs, Embedder, StoreState
 from threefold.realms.conv import Conv, Ports
-from threefold.realms.conv.recorder import Moment, TurnHandle
-from threefold.realms.conv.resolve import Resolved, resolve
 from threefold.search.embedding import embed
 from threefold.search.rank import Ranking
 
@@ -36,6 +30,12 @@ if TYPE_CHECKING:
     from threefold.archive import Restored
     from threefold.archive.export import Exported
     from threefold.importers import Skipped
+    from threefold.jobs.embed import Progress
+    from threefold.jobs.worker import Worker
+    from threefold.model.retention import Receipt
+    from threefold.model.turn import Turn
+    from threefold.realms.conv.recorder import TurnHandle
+    from threefold.realms.conv.resolve import Resolved
     from threefold.transfer import Comparison, Copied
 
 DEFAULT_TTL = timedelta(days=365)
@@ -182,7 +182,7 @@ class Threefold:
             config.embedder, config.embedder_model, config.embedder_key, config.embedder_dimensions
         )
         self._backend, self._blobs = open_backend(name, config.durable, config.blobs)
-        self._worker = Worker(self._backend, self._blobs, self.embedder, config.clock) if config.background else None
+        self._worker = self._background() if config.background else None
         self._ports = Ports(
             store=self._backend,
             blobs=self._blobs,
@@ -200,6 +200,11 @@ class Threefold:
     @property
     def _sides(self) -> tuple[Backend, Blobs]:
         return self._backend, self._blobs
+
+    def _background(self) -> Worker:
+        from threefold.jobs.worker import Worker
+
+        return Worker(self._backend, self._blobs, self.embedder, self.config.clock)
 
     def _wake(self) -> None:
         if self._worker is not None:
@@ -222,6 +227,8 @@ class Threefold:
 
     def embed_pending(self, limit: int | None = None, on_progress: Callable[[int], None] | None = None) -> Progress:
         """Embed rows that wait, in this thread, until none is due or `limit` rows are done."""
+        from threefold.jobs.embed import MOST, Pace, Progress
+
         embedded, failed, why, pace = 0, 0, None, Pace()
         while self.embedder is not None and (limit is None or embedded + failed < limit):
             left = MOST if limit is None else limit - embedded - failed
@@ -254,6 +261,8 @@ class Threefold:
 
     def forget_tenant(self, tenant: str) -> Receipt:
         """Remove every user of a tenant from every file of the store; the receipt lists them."""
+        from threefold.model.retention import Target
+
         return self._backend.purge(Scope("operator", tenant), Target(tenant=True))
 
     def scopes(self) -> Iterator[Scope]:
@@ -273,6 +282,8 @@ class Threefold:
         Raises:
             ThreefoldError: the embedder failed.
         """
+        from threefold.jobs.sampling import sample_texts
+
         if self.embedder is None:
             return 0, 0
         texts = sample_texts(self._backend, self.config.clock(), sample)
@@ -363,6 +374,8 @@ class Handle:
         Raises:
             InvalidInput: malformed. NotFound (Expired, Purged): not there (any more). Forbidden: another app's.
         """
+        from threefold.realms.conv.resolve import resolve
+
         parsed = self.conv.parse(ref, conversation)
         return resolve(parsed, self.conv.stored(parsed))
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from threefold.model.candidates import Candidate, Candidates
 from threefold.model.query import Filter, Query
-from threefold.model.record import RowKey
+from threefold.model.rows import RowKey
 from threefold.model.scope import Scope
 from threefold.search.rank import Group, Placing, Ranking, by_conversation, by_turn, depth_for, rank
 

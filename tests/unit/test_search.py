@@ -13,7 +13,7 @@ import threefold
 from threefold.errors import InvalidInput
 from threefold.model.candidates import Candidate, CandidateRows, Candidates
 from threefold.model.query import Filter, Query
-from threefold.model.record import RowKey
+from threefold.model.rows import RowKey
 from threefold.model.scope import Scope
 from threefold.model.times import from_micros, iso, parse_moment, to_micros
 from threefold.search.bm25 import bm25

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from threefold.errors import Conflict
+from threefold.model.kinds import State
 from threefold.model.record import Feedback, TurnRecord
 from threefold.model.scope import Scope
-from threefold.model.turn import State
 
 Outcome = Literal["created", "replaced", "unchanged"]
 
 
-@dataclass(frozen=True, slots=True)
-class RecordTurn:
+class RecordTurn(NamedTuple):
     """Record a turn, or a fuller edition of it."""
 
     record: TurnRecord
 
 
-@dataclass(frozen=True, slots=True)
-class PutFeedback:
+class PutFeedback(NamedTuple):
     """Put a reaction on a turn. A person's replaces the person's earlier one; None takes it back."""
 
     conversation: str
@@ -33,16 +30,14 @@ class PutFeedback:
 Write = RecordTurn | PutFeedback
 
 
-@dataclass(frozen=True, slots=True)
-class Commit:
+class Commit(NamedTuple):
     """Writes of one scope that happen together or not at all."""
 
     scope: Scope
     writes: tuple[Write, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Recorded:
+class Recorded(NamedTuple):
     """What is known of a turn that is already stored, enough to decide about a second recording."""
 
     state: State

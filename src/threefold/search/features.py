@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from threefold.model.candidates import CandidateRows
+from threefold.model.kinds import ROLES
 from threefold.model.query import TOLD, ListName, Query
-from threefold.model.turn import ROLES
 from threefold.search.bm25 import K1
 from threefold.text.dates import Period, nearness_of
 from threefold.text.terms import index_terms

@@ -8,9 +8,8 @@ which leaves of each tree are still possible. A row's leaf is the first that no 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,8 +18,7 @@ if TYPE_CHECKING:
 MAX_LEAVES: Final = 16
 
 
-@dataclass(frozen=True, slots=True)
-class Forest:
+class Forest(NamedTuple):
     """`features` names the columns; `tables` has for each its thresholds (ascending) and masks (intervals, trees)."""
 
     features: tuple[str, ...]

@@ -15,7 +15,7 @@ from threefold.backends.sqlite.connection import fetch
 from threefold.backends.sqlite.keys import Owner
 from threefold.errors import IntegrityError
 from threefold.model.candidates import CandidateRows
-from threefold.model.turn import ROLES
+from threefold.model.kinds import ROLES
 
 if TYPE_CHECKING:
     import numpy as np

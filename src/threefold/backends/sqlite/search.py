@@ -14,9 +14,9 @@ from threefold.backends.sqlite.keys import Owner, read_owner
 from threefold.backends.sqlite.vectors import VectorCache
 from threefold.backends.sqlite.words import Words
 from threefold.model.candidates import Candidates, Hits
+from threefold.model.kinds import ROLES
 from threefold.model.query import ListName, Query
 from threefold.model.times import to_micros
-from threefold.model.turn import ROLES
 from threefold.search.spelling import (
     MAX_CORRECTED,
     Phrases,

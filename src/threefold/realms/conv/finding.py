@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 from threefold.errors import InvalidInput, ThreefoldError
 from threefold.model.candidates import Candidates
 from threefold.model.clean import storable
+from threefold.model.kinds import ROLES
 from threefold.model.query import LISTS, Filter, ListName, Query
 from threefold.model.scope import Scope, check_id
-from threefold.model.times import parse_moment
-from threefold.model.turn import ROLES
+from threefold.model.times import Moment, parse_moment
 from threefold.realms.conv.hits import Presentation, Results, present
-from threefold.realms.conv.recorder import Moment
 from threefold.realms.conv.wiring import Ports
 from threefold.search.embedding import embed
 from threefold.search.rank import Ranking, by_conversation, by_turn, depth_for, rank
@@ -36,8 +35,7 @@ SearchScope = Literal["user", "agent", "conversation"]
 Grouping = Literal["turn", "conversation"]
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(NamedTuple):
     """The arguments of `Conv.search`, unchecked."""
 
     text: str
