@@ -203,7 +203,7 @@ def _named(rows: CandidateRows, query: Query) -> Floats:
 
     values = np.zeros(len(rows.authors))
     asked = set(query.terms)
-    codes = np.unique(rows.author)
+    codes = np.unique(rows.author, return_index=True)[0]
     authors = {code: author for code in codes.tolist() if (author := rows.authors[code])}
     called = [code for code, author in authors.items() if not asked.isdisjoint(index_terms(author))]
     if called:

@@ -247,10 +247,9 @@ def _place_below(score: Floats, tier: Ints, ranking: Ranking) -> None:
 
     Three is what `blended` adds up. By the most that a fused score can be, not by the best here.
     """
-    import numpy as np
 
     most = sum(ranking.weights.get(name, 1.0) for name in LISTS) / (ranking.k + 1.0) * (1.0 + ranking.recency)
-    for above, below in pairwise(np.unique(tier)):
+    for above, below in pairwise(sorted(set(tier.tolist()))):
         score[tier == below] *= 0.5 * score[tier == above].min() / max(most, 1e-300)
 
 

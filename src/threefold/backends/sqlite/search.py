@@ -99,7 +99,7 @@ class _Found:
         """As candidates: lists by index into the rows."""
         import numpy as np
 
-        places = np.unique(np.concatenate([hits.numbers for hits in self.lists.values()]))
+        places = np.unique(np.concatenate([hits.numbers for hits in self.lists.values()]), return_index=True)[0]
         having = np.zeros(len(places), dtype=np.int64)
         for mine, told in self.having:
             having[places.searchsorted(mine)] |= told
