@@ -31,10 +31,12 @@ class Forest(NamedTuple):
 
         trees = self.leaves.shape[0]
         possible = np.full((len(columns), trees), 0xFFFF, dtype=np.uint16)
+        left = np.empty_like(possible)
         for (thresholds, masks), column in zip(self.tables, columns.T, strict=True):
             if len(thresholds):
                 # A test asks whether the value is at most its threshold; it fails where the threshold is below.
-                possible &= masks[np.searchsorted(thresholds, column, side="left")]
+                np.take(masks, thresholds.searchsorted(column, side="left"), axis=0, out=left, mode="clip")
+                possible &= left
         first = possible & (~possible + np.uint16(1))
         leaf = _positions()[first]
         total: npt.NDArray[np.float64] = self.leaves[np.arange(trees), leaf].sum(axis=1)
