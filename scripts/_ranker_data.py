@@ -24,7 +24,8 @@ from threefold import Handle, Threefold  # noqa: E402
 from threefold.model.query import LISTS, Filter, ListName  # noqa: E402
 from threefold.model.times import now  # noqa: E402
 from threefold.realms.asking import question_for  # noqa: E402
-from threefold.search.rank import Ranking, observed  # noqa: E402
+from threefold.search.conversations import either  # noqa: E402
+from threefold.search.rank import Ranking, in_place, observed  # noqa: E402
 from threefold.text.dates import periods  # noqa: E402
 
 # What is learned in each set; of LongMemEval, rows of the turn that holds the answer count, those that hold it double.
@@ -137,10 +138,10 @@ def _observe(
     ports = db._ports  # noqa: SLF001 - the ranker is a part of the product
     query, _ = question_for(handle.scope, ports, question.text, Filter(at, conversation=within), lists, ranking.depth)
     found = ports.store.candidates(query)
-    if not found.rows:
+    if not len(found.rows):
         return None
-    head, seen = observed(found, query, ranking, periods(question.text, at))
-    rows = [found.rows[number] for number in head]
+    head, seen = observed(found, in_place(found.rows), query, ranking, periods(question.text, at))
+    rows = [found.rows[number] for number in head.tolist()]
     turns = tuple((row.key.conversation, row.key.turn) for row in rows)
     items = tuple(
         {unit: item_of(unit, entries[turn], row.role) for unit in dataset.units}
@@ -149,7 +150,7 @@ def _observe(
     right = [UNITS[dataset.name], *(["message"] if dataset.name == "longmemeval" else [])]
     labels = np.array([sum(item[unit] in question.gold[unit] for unit in right) for item in items])
     fused = np.zeros(len(rows))
-    place = {number: i for i, number in enumerate(head)}
+    place = {number: i for i, number in enumerate(head.tolist())}
     for name, hits in found.lists.items():
         for rank, (number, _) in enumerate(hits, 1):
             fused[place[number]] += ranking.weights[name] / (ranking.k + rank)
@@ -159,15 +160,41 @@ def _observe(
 def metrics_of(asked: Sequence[Asked], likely: Sequence[Any]) -> Iterator[tuple[str, str, dict[str, float], int]]:
     """(unit, group, metrics, questions) of rows ordered by `likely`, as `benchmarks/recall.py` has them."""
     for unit in asked[0].question.gold:
-        if unit == "session":
-            continue
         groups: dict[str, list[dict[str, float]]] = defaultdict(list)
         for one, scores in zip(asked, likely, strict=True):
-            turns: dict[tuple[str, str], int] = {}
-            for number in np.lexsort((-one.fused, -scores)):
-                turns.setdefault(one.turns[number], number)
-            ranked = distinct(one.items[number][unit] for number in turns.values())
+            measured = measure(_ranked(one, scores, unit)[:20], one.question.gold[unit])
             for group in one.question.groups:
-                groups[group].append(measure(ranked[:20], one.question.gold[unit]))
-        for group, measured in groups.items():
-            yield unit, group, mean(measured), len(measured)
+                groups[group].append(measured)
+        for group, found in groups.items():
+            yield unit, group, mean(found), len(found)
+
+
+def told_of(one: Asked, likely: Any) -> tuple[Any, Any]:
+    """How likely each conversation is to have what was asked for, and whether one of its rows is right."""
+    right = {one.turns[number][0] for number in np.flatnonzero(one.labels)}
+    found = _conversations(one, likely)
+    return np.array([told for told, _ in found]), np.array([one.turns[rows[0]][0] in right for _, rows in found])
+
+
+def _ranked(one: Asked, likely: Any, unit: str) -> list[str]:
+    """The items of a question, best first."""
+    if unit == "session":
+        return distinct(one.items[rows[0]][unit] for _, rows in _conversations(one, likely))
+    return distinct(one.items[number][unit] for number in _turns(one, likely))
+
+
+def _turns(one: Asked, likely: Any) -> list[int]:
+    """The best row of each turn, best first."""
+    turns: dict[tuple[str, str], int] = {}
+    for number in np.lexsort((-one.fused, -likely)):
+        turns.setdefault(one.turns[number], number)
+    return list(turns.values())
+
+
+def _conversations(one: Asked, likely: Any) -> list[tuple[float, list[int]]]:
+    """Each conversation with its likelihood and the best rows of its turns, best first."""
+    found: dict[str, list[int]] = defaultdict(list)
+    for number in _turns(one, likely):
+        found[one.turns[number][0]].append(number)
+    told = [(either(likely[rows].tolist()), rows) for rows in found.values()]
+    return sorted(told, key=lambda pair: -pair[0])

@@ -6,9 +6,9 @@ FOLDER has the sets by name. Trained on: LongMemEval-S, development cut (MIT); L
 (CC BY 4.0); the chats in `benchmarks/data/chats`, written for this project. Candidates and features are the product's
 own. Needs the extra `ranker` (LightGBM); the same data, features and LightGBM give the same file.
 
-`--validate` prints the metrics of models that did not see the questions they are asked: for each set, four folds by
-user (by question where there are few users), trained on the other folds and the other sets. `--judge` prints those of
-the model that ships on sets of which nothing is trained on.
+`--validate` prints the metrics, by turn and by conversation, of models that did not see the questions they are asked:
+for each set, four folds by user (by question where there are few users), trained on the other folds and the other sets.
+`--judge` prints those of the model that ships on sets of which nothing is trained on.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any
 
 import lightgbm
 import numpy as np
-from _ranker_data import Asked, asked_of, metrics_of
+from _ranker_data import Asked, asked_of, metrics_of, told_of
 
 from threefold.search.features import FEATURES
 from threefold.search.ranker import ANSWERED
@@ -141,13 +141,20 @@ def _print(how: str, name: str, asked: Sequence[Asked], scores: Sequence[Any], l
         print(
             json.dumps({"how": how, "set": name, "unit": unit, "group": group, "n": n, "metrics": metrics}), flush=True
         )
-    said, right = np.concatenate(likely), np.concatenate([one.labels > 0 for one in asked])
+    rows = np.concatenate(likely), np.concatenate([one.labels > 0 for one in asked])
+    pairs = [told_of(one, each) for one, each in zip(asked, likely, strict=True)]
+    conversations = np.concatenate([told for told, _ in pairs]), np.concatenate([right for _, right in pairs])
+    told = {"rows, share right": _bins(*rows), "conversations, share right": _bins(*conversations)}
+    best = [round(float(np.percentile([each.max() for each in likely], q)), 3) for q in (10, 50, 90)]
+    print(json.dumps({"how": how, "set": name, **told, "best of a question": best}), flush=True)
+
+
+def _bins(said: Any, right: Any) -> dict[str, list[float]]:
+    """How many were told to be so likely, and the share of these that is right."""
     bins = [(low, low + 0.2, (said >= low) & (said < low + 0.2)) for low in (0.0, 0.2, 0.4, 0.6, 0.8)]
-    told = {
+    return {
         f"{low:.1f}-{high:.1f}": [int(m.sum()), round(float(right[m].mean()), 3)] for low, high, m in bins if m.any()
     }
-    best = [round(float(np.percentile([each.max() for each in likely], q)), 3) for q in (10, 50, 90)]
-    print(json.dumps({"how": how, "set": name, "rows, share right": told, "best of a question": best}), flush=True)
 
 
 def _print_foreign(name: str, asked: Sequence[Asked], model: lightgbm.Booster, line: Sequence[float]) -> None:

@@ -2,6 +2,6 @@
 
 import sys
 
-from threefold.surfaces.cli.main import main
+from threefold.surfaces.cli.main import process
 
-sys.exit(main())
+sys.exit(process())

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -17,20 +18,11 @@ from threefold.backends.opening import open_backend
 from threefold.embedders.opening import open_embedder
 from threefold.errors import Conflict, Forbidden, IntegrityError, InvalidInput, NotFound
 from threefold.jobs.collect import GRACE, collect_blobs, count_unreferenced
-from threefold.jobs.embed import MOST, Pace, Progress
-from threefold.jobs.sampling import sample_texts
-from threefold.jobs.worker import Worker
-from threefold.model.retention import Receipt, Target
 from threefold.model.scope import Scope, check_id
+from threefold.model.times import Moment
 from threefold.model.times import now as system_clock
-from threefold.model.turn import Turn
 from threefold.ports import Backend, Blobs, Embedder, StoreState
 from threefold.realms.conv import Conv
-from threefold.realms.conv.recorder import Moment, TurnHandle
-from threefold.realms.conv.resolve import Resolved, resolve
-from threefold.realms.mem import Mem
-from threefold.realms.mem.decaying import decay
-from threefold.realms.mem.places import everyone, organization
 from threefold.realms.wiring import Ports
 from threefold.search.embedding import embed
 from threefold.search.rank import Ranking
@@ -40,6 +32,13 @@ if TYPE_CHECKING:
     from threefold.archive import Restored
     from threefold.archive.export import Exported
     from threefold.importers import Skipped
+    from threefold.jobs.embed import Progress
+    from threefold.jobs.worker import Worker
+    from threefold.model.retention import Receipt
+    from threefold.model.turn import Turn
+    from threefold.realms.conv.recorder import TurnHandle
+    from threefold.realms.conv.resolve import Resolved
+    from threefold.realms.mem import Mem
     from threefold.transfer import Comparison, Copied
 
 DEFAULT_TTL = timedelta(days=365)
@@ -186,7 +185,7 @@ class Threefold:
             config.embedder, config.embedder_model, config.embedder_key, config.embedder_dimensions
         )
         self._backend, self._blobs = open_backend(name, config.durable, config.blobs)
-        self._worker = Worker(self._backend, self._blobs, self.embedder, config.clock) if config.background else None
+        self._worker = self._background() if config.background else None
         self._ports = Ports(
             store=self._backend,
             blobs=self._blobs,
@@ -204,6 +203,11 @@ class Threefold:
     @property
     def _sides(self) -> tuple[Backend, Blobs]:
         return self._backend, self._blobs
+
+    def _background(self) -> Worker:
+        from threefold.jobs.worker import Worker
+
+        return Worker(self._backend, self._blobs, self.embedder, self.config.clock)
 
     def _wake(self) -> None:
         if self._worker is not None:
@@ -226,10 +230,16 @@ class Threefold:
 
     def organization(self, tenant: str = "default") -> Commons:
         """The operator's handle on what all users of a tenant share: memory of the layer `organizational`."""
+        from threefold.realms.mem import Mem
+        from threefold.realms.mem.places import organization
+
         return Commons(Mem(organization(tenant), self._ports, "organization"))
 
     def everyone(self) -> Commons:
         """The operator's handle on what all tenants share: memory of the layer `global`."""
+        from threefold.realms.mem import Mem
+        from threefold.realms.mem.places import everyone
+
         return Commons(Mem(everyone(), self._ports, "everyone"))
 
     def decay(
@@ -239,10 +249,14 @@ class Threefold:
 
         A `cycle` runs once, whoever runs it; unless it is named it is the day. False where it ran already.
         """
+        from threefold.realms.mem.decaying import decay
+
         return decay(self._ports, factor, floor, older_than, cycle)
 
     def embed_pending(self, limit: int | None = None, on_progress: Callable[[int], None] | None = None) -> Progress:
         """Embed rows that wait, in this thread, until none is due or `limit` rows are done."""
+        from threefold.jobs.embed import MOST, Pace, Progress
+
         embedded, failed, why, pace = 0, 0, None, Pace()
         while self.embedder is not None and (limit is None or embedded + failed < limit):
             left = MOST if limit is None else limit - embedded - failed
@@ -275,6 +289,8 @@ class Threefold:
 
     def forget_tenant(self, tenant: str) -> Receipt:
         """Remove every user of a tenant from every file of the store; the receipt lists them."""
+        from threefold.model.retention import Target
+
         return self._backend.purge(Scope("operator", tenant), Target(tenant=True))
 
     def scopes(self) -> Iterator[Scope]:
@@ -294,6 +310,8 @@ class Threefold:
         Raises:
             ThreefoldError: the embedder failed.
         """
+        from threefold.jobs.sampling import sample_texts
+
         if self.embedder is None:
             return 0, 0
         texts = sample_texts(self._backend, self.config.clock(), sample)
@@ -378,7 +396,13 @@ class Handle:
         self._db = db
         self._ports = db._ports  # noqa: SLF001 - the handle is a part of the app
         self.conv = Conv(scope, self._ports)
-        self.mem = Mem(scope, self._ports)
+
+    @cached_property
+    def mem(self) -> Mem:
+        """Curated memory."""
+        from threefold.realms.mem import Mem
+
+        return Mem(self.scope, self._ports)
 
     def turn(
         self, conversation: str, turn: str | None = None, title: str | None = None, started: Moment = None
@@ -392,6 +416,8 @@ class Handle:
         Raises:
             InvalidInput: malformed. NotFound (Expired, Purged): not there (any more). Forbidden: another app's.
         """
+        from threefold.realms.conv.resolve import resolve
+
         parsed = self.conv.parse(ref, conversation)
         return resolve(parsed, self.conv.stored(parsed))
 

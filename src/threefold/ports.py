@@ -5,22 +5,25 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
-from threefold.model.candidates import Candidates
-from threefold.model.commit import Commit, Outcome
-from threefold.model.moving import MovedTurn, TurnKey
-from threefold.model.query import Query
-from threefold.model.record import CatalogEntry, Conversation, RowKey, StoredRow, StoredTurn, TurnRecord
-from threefold.model.retention import Gone, Receipt, Target
+from threefold.model.rows import RowKey
 from threefold.model.scope import Scope
 
 if TYPE_CHECKING:
+    # What signatures alone name is loaded by those who work with it.
     import numpy as np
 
+    from threefold.model.candidates import Candidates
+    from threefold.model.commit import Commit, Outcome
+    from threefold.model.moving import MovedTurn, TurnKey
+    from threefold.model.query import Query
+    from threefold.model.record import CatalogEntry, Conversation, StoredTurn, TurnRecord
+    from threefold.model.retention import Gone, Receipt, Target
+    from threefold.model.rows import StoredRow
 
-@dataclass(frozen=True, slots=True)
-class CatalogQuery:
+
+class CatalogQuery(NamedTuple):
     """Which turns to list: of one conversation or all, in a window, from an ordinal or after a cursor.
 
     `ordinal` counts the turns of the conversation by start time, 1 = first, -1 = last, and needs a conversation.
@@ -102,8 +105,7 @@ class Store(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class PendingRow:
+class PendingRow(NamedTuple):
     """A row that waits for its vector: whose it is, its text, how often embedding it failed.
 
     `number` is what the store that gave it may know it by; it means nothing to others.

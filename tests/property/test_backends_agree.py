@@ -19,8 +19,9 @@ from threefold.jobs.collect import collect_blobs
 from threefold.model.clean import storable
 from threefold.model.commit import RecordTurn
 from threefold.model.query import LISTS
-from threefold.model.record import RowKey, StoredTurn
+from threefold.model.record import StoredTurn
 from threefold.model.retention import Receipt, Target
+from threefold.model.rows import RowKey
 from threefold.model.scope import Scope
 from threefold.model.times import now
 from threefold.model.turn import Turn

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from threefold.model.candidates import Candidate, Candidates
 from threefold.model.query import Filter, Query
-from threefold.model.record import RowKey
+from threefold.model.rows import RowKey
 from threefold.model.scope import Scope
 from threefold.search.rank import Group, Placing, Ranking, by_conversation, by_turn, depth_for, rank
 
@@ -86,7 +86,7 @@ def test_longer_lists_only_add_to_the_end(store: tuple[list[Candidate], Lists], 
             assert now[: len(before)] == before
             scores = [score for score, _ in now]
             assert scores == sorted(scores, reverse=True)
-            assert not learned or all(0 <= score < 2 for score in scores)
+            assert not learned or all(0 <= score <= 1 for score in scores)
         shorter = orders
 
 

@@ -10,12 +10,15 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from threefold.embedders.bundled import _ASCII_WORD, _any_word
 from threefold.errors import InvalidInput
 from threefold.model.clean import storable
 from threefold.model.scope import check_id
 from threefold.testing.strategies import HOSTILE_IDS, bad_ids, ids, texts
+from threefold.text.dates.words import tokens
 from threefold.text.excerpt import excerpt
 from threefold.text.fold import fold
+from threefold.text.patterns import WITHOUT_RUNS
 from threefold.text.terms import MAX_TERM, WILDCARD, index_terms, pieces, query_terms
 
 EVERY_CHARACTER = [chr(c) for c in range(1, sys.maxunicode + 1) if not 0xD800 <= c <= 0xDFFF]
@@ -52,16 +55,29 @@ def test_however_many_letters_are_typed_in_latin_the_word_is_the_same(word: str,
 @given(texts(60), st.sampled_from(["NFC", "NFD"]), st.sampled_from([str.lower, str.casefold, str]))
 @example("ŞİRKET Straße ｶﾞ น้ำ", "NFD", str.lower)
 @example("Übergröße der Donaudampfschifffahrt", "NFD", str.lower)
+@example(" ﬀ", "NFC", str.casefold)
 def test_forms_of_a_text_have_the_same_terms(text: str, form: str, case: Callable[[str], str]) -> None:
     # Humps of identifiers are told by capitals, so they are left out; so are marks that case moves to another letter.
-    text = storable(text)
+    # What is folded is a word: without white space.
+    text = "".join(storable(text).split())
     changed = unicodedata.normalize(form, case(text))
     assert fold(changed) == fold(text)
 
 
 @given(st.text(st.characters(max_codepoint=127)))
 def test_ascii_is_cut_alike_on_both_paths(text: str) -> None:
-    assert index_terms(text) == tuple(term for _, _, terms in pieces(text) for term in terms)
+    # A word beyond ASCII behind it sends a text the other way.
+    beyond = text + " é"
+    assert list(pieces(text)) == list(pieces(beyond))[:-1]
+    assert index_terms(text) == index_terms(beyond)[:-1]
+    assert tokens(text).words == tokens(beyond).words[:-1]
+    assert _ASCII_WORD.findall(text.lower()) == _any_word().findall(text.lower())
+
+
+@given(st.text(st.characters(max_codepoint=0xDFF) | st.sampled_from("—“”’…→👍🏽\u200d")))
+def test_text_without_runs_is_cut_alike_on_both_paths(text: str) -> None:
+    assert WITHOUT_RUNS.fullmatch(text)
+    assert list(pieces(text)) == list(pieces(text + " 字"))[:-1]
 
 
 @given(texts(120))

@@ -19,7 +19,7 @@ from postgres_server import server
 
 import threefold
 from threefold.errors import Conflict, InvalidInput
-from threefold.model.record import RowKey
+from threefold.model.rows import RowKey
 from threefold.surfaces.cli.main import main
 from threefold.testing.contract.desk import NOW
 from threefold.testing.fakes import Clock, HashEmbedder

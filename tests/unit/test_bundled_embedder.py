@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import threefold
-from threefold.embedders.bundled import FOLDER, StaticEmbedder, Wordpiece, fold, slices
+from threefold.embedders.bundled import FOLDER, StaticEmbedder, Vocabulary, Wordpiece, fold, slices
 
 TEXTS = [
     "I went to a support group yesterday.",
@@ -163,6 +163,17 @@ def test_a_store_is_searched_across_languages(asked: str, turn: str) -> None:
                 recorded.answer(answer)
         db.embed_pending()
         assert db.user("alice").conv.search(asked)[0].turn == turn
+
+
+def test_a_vocabulary_gives_the_same_rows_whether_few_or_many_are_asked_for() -> None:
+    text = (FOLDER / "vocabulary.txt").read_text("utf-8")
+    lines = text.split("\n")
+    assert Vocabulary(text).size == len(lines)
+    many = Vocabulary(text)
+    for row in (0, 1, 7, len(lines) // 2, len(lines) - 1):
+        assert Vocabulary(text).get(lines[row]) == row
+    assert [many.get(piece) for piece in lines[:100]] == list(range(100))
+    assert Vocabulary(text).get("no such piece") is many.get("no such piece") is None
 
 
 def test_scripts_without_spaces_are_cut_into_words(embedder: StaticEmbedder) -> None:

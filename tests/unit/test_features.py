@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from threefold.model.candidates import Candidate, CandidateRows
 from threefold.model.query import TOLD, Filter, Query
-from threefold.model.record import RowKey
+from threefold.model.rows import RowKey
 from threefold.model.scope import Scope
 from threefold.search.bm25 import K1
 from threefold.search.features import FEATURES, REACH, UNDATED, Listed, features

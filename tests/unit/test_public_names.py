@@ -6,6 +6,7 @@ import inspect
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -75,6 +76,24 @@ def test_importing_loads_no_heavy_library() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = set(json.loads(done.stdout))
     assert not loaded & {"numpy", "apsw", "sqlite3", "asyncio", "zipfile", "tqdm"}
+
+
+def test_a_search_loads_nothing_that_only_other_calls_need(tmp_path: Path) -> None:
+    with threefold.open(tmp_path, background=False) as db, db.user("alice").turn("trip") as turn:
+        turn.prompt("Where should we eat fish in Lisbon?")
+    code = (
+        "import json, sys, threefold\n"
+        "with threefold.open(sys.argv[1], background=False) as db:\n"
+        "    assert db.user('alice').conv.search('fish in Lisbon')\n"
+        "print(json.dumps(sorted(m for m in sys.modules if m.startswith('threefold.'))))"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)
+    loaded = set(json.loads(done.stdout))
+    rooms = {f"threefold.backends.sqlite.{name}" for name in ("commits", "moving", "reads", "removal", "upkeep")}
+    recording = {f"threefold.realms.conv.{name}" for name in ("fold", "recorder", "resolve", "view")}
+    values = {f"threefold.model.{name}" for name in ("commit", "moving", "record", "retention", "turn")}
+    others = {"threefold.jobs.embed", "threefold.jobs.worker", "threefold.text.dates.numeric"}
+    assert not loaded & (rooms | recording | values | others)
 
 
 def test_errors_form_one_tree_and_keep_the_usual_bases() -> None:

@@ -11,13 +11,13 @@ import pytest
 
 import threefold
 from threefold.errors import InvalidInput
-from threefold.model.candidates import Candidate, Candidates
+from threefold.model.candidates import Candidate, CandidateRows, Candidates
 from threefold.model.query import Filter, Query
-from threefold.model.record import RowKey
+from threefold.model.rows import RowKey
 from threefold.model.scope import Scope
 from threefold.model.times import from_micros, iso, parse_moment, to_micros
 from threefold.search.bm25 import bm25
-from threefold.search.rank import Ranking, by_conversation, by_turn, rank, recency_lifts
+from threefold.search.rank import Placing, Ranking, by_conversation, by_turn, rank, recency_lifts
 from threefold.search.spelling import corrections
 from threefold.text.excerpt import excerpt
 from threefold.text.terms import index_terms, query_terms
@@ -81,6 +81,18 @@ def test_a_turn_is_ranked_by_its_best_row_and_a_conversation_by_its_best_turns()
     groups = by_conversation(placing, turns)
     assert [rows[members[0][0]].key.conversation for _, members in groups] == ["c", "d"]
     assert groups[0][0] > turns[0][0]
+
+
+def test_many_likely_turns_outweigh_a_likelier_one_and_a_deeper_tier_does_not_count() -> None:
+    rows = [row("c", "1"), row("d", "1"), row("d", "2"), row("d", "3"), row("d", "4"), row("c", "2")]
+    score, tier = np.array([0.5, 0.4, 0.4, 0.01, 0.001, 0.0001]), np.array([0, 0, 0, 0, 1, 1])
+    six, lift = np.arange(6), np.ones(6)
+    placing = Placing(CandidateRows.of(rows), six, tier, score, score, lift, {}, six, likely=score)
+    groups = by_conversation(placing, by_turn(placing))
+    assert [(round(told, 4), [rows[turn[0]].key for turn in turns]) for told, turns in groups] == [
+        (0.6436, [rows[n].key for n in (1, 2, 3, 4)]),
+        (0.5, [rows[n].key for n in (0, 5)]),
+    ]
 
 
 def test_nothing_found_is_nothing_ranked() -> None:

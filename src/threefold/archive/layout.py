@@ -13,10 +13,11 @@ from typing import Any, get_args
 
 from threefold.errors import IntegrityError, InvalidInput
 from threefold.model.codec import digest_of, feedback_to_json, file_to_json, log_from_json, log_to_json, row_to_json
-from threefold.model.record import Feedback, FileEntry, Row, StoredTurn, TurnRecord
+from threefold.model.kinds import ROLES, STATUSES, State
+from threefold.model.record import Feedback, FileEntry, StoredTurn, TurnRecord
+from threefold.model.rows import Row
 from threefold.model.scope import RECORD
 from threefold.model.times import iso, parse_moment
-from threefold.model.turn import ROLES, STATUSES, State
 from threefold.text.terms import index_terms
 
 FORMAT = "threefold.export.v1"

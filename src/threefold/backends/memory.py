@@ -17,16 +17,9 @@ from threefold.model.candidates import Candidates
 from threefold.model.commit import Commit, Outcome, PutFeedback, RecordTurn, Write, outcome_of
 from threefold.model.moving import MovedTurn, TurnKey
 from threefold.model.query import Query
-from threefold.model.record import (
-    CatalogEntry,
-    Conversation,
-    Feedback,
-    RowKey,
-    StoredRow,
-    StoredTurn,
-    TurnRecord,
-)
+from threefold.model.record import CatalogEntry, Conversation, Feedback, StoredTurn, TurnRecord
 from threefold.model.retention import Gone, Receipt, Target, tombstone
+from threefold.model.rows import RowKey, StoredRow
 from threefold.model.scope import Scope
 from threefold.model.titles import ABOUT_SIZE, title_of
 from threefold.ports import Blobs, CatalogQuery, PendingRow, StoreState
@@ -123,7 +116,7 @@ class MemoryStore:
                         wanted.update({(k.record.conversation, k.record.turn): k for k in near})
             found = [
                 StoredRow(
-                    RowKey(*key, row.seq), replace(row, terms=()), kept.first_position + row.seq, kept.record.agent
+                    RowKey(*key, row.seq), row._replace(terms=()), kept.first_position + row.seq, kept.record.agent
                 )
                 for key, kept in wanted.items()
                 if kept.live(now) and scope.app in (None, kept.record.app)
@@ -142,7 +135,7 @@ class MemoryStore:
                 raise Forbidden(f"turn {turn!r} of conversation {conversation!r} belongs to another app")
             if not kept.live(now):
                 return "expired"
-            rows = tuple(replace(row, terms=()) for row in kept.record.rows)
+            rows = tuple(row._replace(terms=()) for row in kept.record.rows)
             files = tuple(sorted(kept.record.files, key=lambda f: f.path))
             record = replace(kept.record, rows=rows, files=files, title=owner.conversations[conversation].title)
             return StoredTurn(record, _ordinals(owner, kept, now)[0], tuple(kept.feedback))

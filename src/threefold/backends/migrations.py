@@ -9,17 +9,16 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import NamedTuple
 
 from threefold.errors import Conflict, IntegrityError
 
 _FILE = re.compile(r"(\d{4})_(\w+)\.sql")
 
 
-@dataclass(frozen=True, slots=True)
-class Migration:
+class Migration(NamedTuple):
     """One step of a schema. `digest` is the SHA-256 of its SQL in hex, with line ends as `\\n`."""
 
     number: int
@@ -32,8 +31,7 @@ class Migration:
         return f"{self.number:04}_{self.name}"
 
 
-@dataclass(frozen=True, slots=True)
-class Schema:
+class Schema(NamedTuple):
     """Where a store stands: the number of its schema and the migrations that it lacks or, once migrated, lacked."""
 
     number: int

@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from threefold.backends.blobs.claimed import Place
-from threefold.backends.migrations import Schema
 from threefold.errors import InvalidInput, Unavailable
-from threefold.ports import Backend, Blobs
+
+if TYPE_CHECKING:
+    from threefold.backends.blobs.claimed import Place
+    from threefold.backends.migrations import Schema
+    from threefold.ports import Backend, Blobs
 
 # The file whose presence makes a folder a store.
 FILE_NAME = "record.db"
@@ -82,6 +85,8 @@ def migrate_store(name: str, dry_run: bool = False) -> Schema:
         InvalidInput: a URL of an unknown kind. NotFound: there is no store. Conflict: it is too new.
     """
     if name == ":memory:":
+        from threefold.backends.migrations import Schema
+
         return Schema(0)
     if _in_postgres(name):
         from threefold.backends.postgres import migrate_postgres

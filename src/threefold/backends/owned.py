@@ -8,8 +8,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from threefold.model.commit import Recorded
-from threefold.model.record import Feedback, Row, RowKey, TurnRecord
+from threefold.model.record import Feedback, TurnRecord
 from threefold.model.retention import Gone, tombstone
+from threefold.model.rows import Row, RowKey
 from threefold.model.titles import title_of
 from threefold.ports import PendingRow
 

@@ -9,7 +9,7 @@ from threefold.backends.owned import Kept, KeptConversation, Owned
 from threefold.errors import Conflict
 from threefold.model.commit import supersede
 from threefold.model.moving import MovedTurn, TurnKey
-from threefold.model.record import RowKey
+from threefold.model.rows import RowKey
 from threefold.model.titles import title_of
 
 
@@ -29,7 +29,7 @@ def moved(owner: Owned, keys: Sequence[TurnKey]) -> tuple[MovedTurn, ...]:
 def _moved(owner: Owned, kept: Kept) -> MovedTurn:
     record = kept.record
     parent = owner.conversations[record.conversation]
-    rows = tuple(replace(row, terms=()) for row in record.rows)
+    rows = tuple(row._replace(terms=()) for row in record.rows)
     files = tuple(sorted(record.files, key=lambda file: file.path))
     keys = {row.seq: RowKey(record.conversation, record.turn, row.seq) for row in rows}
     return MovedTurn(

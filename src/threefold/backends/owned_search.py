@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from threefold.backends.owned import Kept, Owned
 from threefold.model.candidates import Candidate, Candidates
 from threefold.model.query import Filter, ListName, Query
-from threefold.model.record import Row, RowKey
+from threefold.model.rows import Row, RowKey
 from threefold.model.scope import Scope
 from threefold.search.bm25 import bm25
 from threefold.search.spelling import MAX_CORRECTED, Phrases, correctable, corrections, phrases_of, rarity_of

@@ -13,7 +13,8 @@ from typing import Any
 
 from threefold.errors import IntegrityError
 from threefold.model.codec import compact_json, log_from_json, log_to_json
-from threefold.model.record import Row, TurnLog
+from threefold.model.record import TurnLog
+from threefold.model.rows import Row
 
 # The dictionary belongs to the stored format: a change needs a new format byte and the old one to read with.
 _FORMAT = b"\x01"

@@ -10,10 +10,10 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -32,11 +32,21 @@ _CACHED_CHARACTERS: Final = 24
 _SLICE_CHARACTERS: Final = 65_536
 _BLOCK_ROWS: Final = 4_096
 _BLOCK_TEXTS: Final = 1_024
+_FEW_PIECES: Final = 32
 _DROPPED: Final = frozenset({"Mn", "Cf"})  # accents; invisible format characters such as the soft hyphen
-# A word of Latin letters and digits; a run of letters of other scripts, of which some leave no space between words;
-# a mark. Folded text has no Latin letter from U+0250 on that matters.
-_WORD: Final = re.compile("[^\\W_\u0250-\U0010ffff]+|[^\\W_\0-\u024f]+|[^\\w\\s]|_")
+# A word of letters and digits, or a mark.
+_ASCII_WORD: Final = re.compile(r"[^\W_]+|[^\w\s]|_")
 _FIRST_OF_OTHERS: Final = "\u0250"
+
+
+@cache
+def _any_word() -> re.Pattern[str]:
+    """A word of Latin letters and digits; a run of letters of other scripts, some of which leave no space; a mark.
+
+    Folded text has no Latin letter from U+0250 on that matters. Compiled when the first text beyond ASCII turns up:
+    with classes so large it takes long.
+    """
+    return re.compile("[^\\W_\u0250-\U0010ffff]+|[^\\W_\0-\u024f]+|[^\\w\\s]|_")
 
 
 class _Kept(dict[int, int | None]):
@@ -82,6 +92,38 @@ class _Remembered(dict[str, tuple[int, ...]]):
         return pieces
 
 
+class Rows(Protocol):
+    """Pieces and the numbers of their rows; a dictionary is one."""
+
+    def get(self, piece: str, /) -> int | None:
+        """The row of a piece; None where it has none."""
+        ...
+
+
+class Vocabulary:
+    """The rows of pieces that stand in a text, one on each line, the most frequent first.
+
+    One question asks for a few: they are looked for in the text. Whoever asks for more gets a dictionary, which takes
+    longer to make than a search does.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text, self._asked = f"\n{text}\n", 0
+        self.size = text.count("\n") + 1
+
+    def get(self, piece: str, /) -> int | None:
+        """The piece's line, counted from 0; None where it has none."""
+        if self._asked >= _FEW_PIECES:
+            return self._rows.get(piece)
+        self._asked += 1
+        at = self._text.find(f"\n{piece}\n")
+        return None if at < 0 else self._text.count("\n", 0, at)
+
+    @cached_property
+    def _rows(self) -> dict[str, int]:
+        return {piece: row for row, piece in enumerate(self._text[1:-1].split("\n"))}
+
+
 class Wordpiece:
     """Cuts words into the rows of a vocabulary: always the longest piece that is known, from the left.
 
@@ -92,7 +134,7 @@ class Wordpiece:
     kept in a bounded cache, since chat repeats its words.
     """
 
-    def __init__(self, rows: Mapping[str, int], others: Callable[[], Mapping[str, int]] = dict) -> None:
+    def __init__(self, rows: Rows, others: Callable[[], Mapping[str, int]] = dict) -> None:
         """Index by ``rows``: piece → row number; ``others`` gives those of other letters when the first turns up."""
         self._rows = rows
         self._load_others = others
@@ -100,7 +142,8 @@ class Wordpiece:
 
     def encode(self, text: str) -> tuple[list[int], int]:
         """Return the row numbers of ``text`` in order, and how many of its words (not its marks) are unknown."""
-        words = _WORD.findall(fold(text))
+        folded = fold(text)
+        words = (_ASCII_WORD if folded.isascii() else _any_word()).findall(folded)
         found = list(map(self._pieces_of, words))
         unknown = 0
         if () in found:
@@ -225,18 +268,18 @@ class StaticEmbedder:
     def _table(self) -> _Table:
         import numpy as np
 
-        pieces = self._pieces("vocabulary.txt")
+        vocabulary = Vocabulary(self._read("vocabulary.txt"))
         # Mapped, yet a plain array: indexing a `memmap` makes an object of that class each time.
         rows = np.asarray(np.load(self._folder / "rows.npy", mmap_mode="r"))
         factors = np.load(self._folder / "factors.npy").astype(np.float64)
-        if len(rows) != len(factors) or len(pieces) > len(rows) or rows.shape[1] != self.dimensions:
+        if len(rows) != len(factors) or vocabulary.size > len(rows) or rows.shape[1] != self.dimensions:
             raise ValueError(f"the files of {self.name} do not belong together")
-        known = dict(zip(pieces, range(len(pieces)), strict=True))
-        return _Table(Wordpiece(known, lambda: self._other_pieces(len(pieces), len(rows))), rows, factors)
+        pieces = Wordpiece(vocabulary, lambda: self._other_pieces(vocabulary.size, len(rows)))
+        return _Table(pieces, rows, factors)
 
-    def _pieces(self, name: str) -> list[str]:
-        return (self._folder / name).read_text("utf-8").split("\n")
+    def _read(self, name: str) -> str:
+        return (self._folder / name).read_text("utf-8")
 
     def _other_pieces(self, first: int, end: int) -> dict[str, int]:
         """Pieces of other scripts; their rows follow those of the vocabulary."""
-        return dict(zip(self._pieces("others.txt"), range(first, end), strict=True))
+        return dict(zip(self._read("others.txt").split("\n"), range(first, end), strict=True))

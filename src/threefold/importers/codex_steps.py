@@ -10,7 +10,7 @@ from typing import Any
 from threefold.importers.base import first_text, items, mapping, text
 from threefold.importers.blocks import joined_text
 from threefold.importers.records import DamagedError, parse_text
-from threefold.model.turn import StepStatus
+from threefold.model.kinds import StepStatus
 
 CALLS = {
     "function_call",

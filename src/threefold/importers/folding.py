@@ -14,17 +14,15 @@ from datetime import datetime
 from typing import Any
 
 from threefold.importers.base import MAX_TOKENS, bounded, digest, identifier, title_from
+from threefold.model.kinds import Status, StepStatus, SubmissionKind
 from threefold.model.turn import (
     Attachment,
     Completion,
     ContextEvent,
     PublishedFile,
     Source,
-    Status,
     Step,
-    StepStatus,
     Submission,
-    SubmissionKind,
     Turn,
 )
 

@@ -32,7 +32,8 @@ from threefold.importers.base import (
 from threefold.importers.blocks import decoded, joined_text
 from threefold.importers.folding import Conversation
 from threefold.importers.wrappers import unwrap
-from threefold.model.turn import StepStatus, Turn
+from threefold.model.kinds import StepStatus
+from threefold.model.turn import Turn
 
 KIND = "gemini-cli"
 _ASSISTANT = ("gemini", "model")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from itertools import islice
 
-from threefold.model.record import RowKey
+from threefold.model.rows import RowKey
 from threefold.model.scope import Scope
 from threefold.ports import Backend, CatalogQuery
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple, overload
 
+from threefold.model.kinds import ROLES
 from threefold.model.query import ListName
-from threefold.model.record import RowKey
+from threefold.model.rows import RowKey
 from threefold.model.times import from_micros, to_micros
-from threefold.model.turn import ROLES
 
 if TYPE_CHECKING:
     import numpy as np

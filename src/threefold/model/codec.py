@@ -9,7 +9,8 @@ from typing import Any
 
 from threefold.errors import IntegrityError, InvalidInput
 from threefold.model.clean import storable
-from threefold.model.record import LOG_VERSION, Block, Feedback, FileEntry, Row, TurnLog
+from threefold.model.record import LOG_VERSION, Block, Feedback, FileEntry, TurnLog
+from threefold.model.rows import Row
 from threefold.model.times import iso, parse_moment
 
 # Made once: `json.dumps` with options of its own makes an encoder at every call.

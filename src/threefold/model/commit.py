@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from threefold.errors import Conflict
+from threefold.model.kinds import State
 from threefold.model.record import Feedback, TurnRecord
 from threefold.model.scope import Scope
-from threefold.model.turn import State
 
 Outcome = Literal["created", "replaced", "unchanged"]
 
 
-@dataclass(frozen=True, slots=True)
-class RecordTurn:
+class RecordTurn(NamedTuple):
     """Record a turn, or a fuller edition of it (`supersede`).
 
     With `replaces` it takes the place of the edition with that digest, whatever the two hold, or, where it is empty,
@@ -26,8 +24,7 @@ class RecordTurn:
     replaces: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PutFeedback:
+class PutFeedback(NamedTuple):
     """Put a reaction on a turn. A person's replaces the person's earlier one; None takes it back."""
 
     conversation: str
@@ -38,16 +35,14 @@ class PutFeedback:
 Write = RecordTurn | PutFeedback
 
 
-@dataclass(frozen=True, slots=True)
-class Commit:
+class Commit(NamedTuple):
     """Writes of one scope that happen together or not at all."""
 
     scope: Scope
     writes: tuple[Write, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Recorded:
+class Recorded(NamedTuple):
     """What is known of a turn that is already stored, enough to decide about a second recording."""
 
     state: State

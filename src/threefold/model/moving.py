@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from threefold.model.record import Feedback, TurnRecord
 
@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 
-@dataclass(frozen=True, slots=True)
-class TurnKey:
+class TurnKey(NamedTuple):
     """Which turn, and enough to tell without reading it whether another store has the same.
 
     `arrival` grows in the order in which the store took its turns in (a replaced one counts anew); `vectors` is how

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
-from threefold.model.turn import State, Status
+from threefold.model.kinds import State, Status
+from threefold.model.rows import Row
 
 LOG_VERSION = "conv.turnlog.v1"
 TIMELINE_VERSION = "conv.timeline.v1"
@@ -40,40 +41,7 @@ class TurnLog:
     origin: Mapping[str, Any] = field(default_factory=dict)
 
 
-class RowKey(NamedTuple):
-    """The natural key of a content row within its owner: conversation, turn, and number within the turn."""
-
-    conversation: str
-    turn: str
-    seq: int
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One searchable text of a turn.
-
-    `terms` are what lexical search sees (`threefold.text.terms.index_terms`) of the author's name and the text;
-    a row that comes back from a store has none.
-    """
-
-    seq: int
-    role: str
-    event_type: str
-    path: str
-    text: str
-    at: datetime
-    batch: str | None = None
-    author: str | None = None
-    terms: tuple[str, ...] = ()
-
-    @property
-    def spoken(self) -> str:
-        """The text with its speaker's name in front, where one is known: what is embedded."""
-        return f"{self.author}: {self.text}" if self.author else self.text
-
-
-@dataclass(frozen=True, slots=True)
-class FileEntry:
+class FileEntry(NamedTuple):
     """A file that belongs to a turn: where it is named, and which bytes it is (SHA-256 in hex)."""
 
     path: str
@@ -124,16 +92,6 @@ class StoredTurn:
     record: TurnRecord
     ordinal: int
     feedback: tuple[Feedback, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class StoredRow:
-    """A content row as it comes back, with its place: `position` counts the rows of its conversation in order."""
-
-    key: RowKey
-    row: Row
-    position: int
-    agent: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

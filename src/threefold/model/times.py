@@ -6,6 +6,9 @@ from datetime import UTC, date, datetime, timedelta
 
 from threefold.errors import InvalidInput
 
+# A moment as callers may give it: seconds since 1970, ISO text, or none for now or for no bound.
+Moment = datetime | str | float | None
+
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 

@@ -5,17 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 
-Status = Literal["completed", "failed", "cancelled"]
-SubmissionKind = Literal["prompt", "followup", "steer"]
-StepStatus = Literal["started", "running", "completed", "error", "skipped"]
-State = Literal["minimal", "rich"]
-
-STATUSES: tuple[Status, ...] = ("completed", "failed", "cancelled")
-SUBMISSION_KINDS: tuple[SubmissionKind, ...] = ("prompt", "followup", "steer")
-STEP_STATUSES: tuple[StepStatus, ...] = ("started", "running", "completed", "error", "skipped")
-ROLES = ("user", "assistant", "summary", "note", "attachment")
+from threefold.model.kinds import Status, StepStatus, SubmissionKind
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from threefold.ports import Blobs, Embedder, Store
 from threefold.search.rank import Ranking
 
 
-@dataclass(frozen=True, slots=True)
-class Ports:
+class Ports(NamedTuple):
     """Ports and settings. `committed` is called after a commit that has work for later, `warm` to load the model."""
 
     store: Store

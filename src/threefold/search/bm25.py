@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from threefold.model.query import TOLD
 from threefold.text.terms import WILDCARD
@@ -17,8 +16,7 @@ K = TypeVar("K")
 K1, B, BESIDE = 1.2, 0.75, 2
 
 
-@dataclass(frozen=True, slots=True)
-class Scored(Generic[K]):
+class Scored(NamedTuple, Generic[K]):
     """Scores of documents; bit i of `having` is set where one has query term i (of the first `TOLD`); rarities by i."""
 
     scores: dict[K, float]

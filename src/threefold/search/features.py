@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from threefold.model.candidates import CandidateRows
+from threefold.model.kinds import ROLES
 from threefold.model.query import TOLD, ListName, Query
-from threefold.model.turn import ROLES
 from threefold.search.bm25 import K1
 from threefold.text.dates import Period, nearness_of
 from threefold.text.terms import index_terms
@@ -203,7 +203,7 @@ def _named(rows: CandidateRows, query: Query) -> Floats:
 
     values = np.zeros(len(rows.authors))
     asked = set(query.terms)
-    codes = np.unique(rows.author)
+    codes = np.unique(rows.author, return_index=True)[0]
     authors = {code: author for code in codes.tolist() if (author := rows.authors[code])}
     called = [code for code, author in authors.items() if not asked.isdisjoint(index_terms(author))]
     if called:

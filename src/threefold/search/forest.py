@@ -8,9 +8,8 @@ which leaves of each tree are still possible. A row's leaf is the first that no 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,8 +18,7 @@ if TYPE_CHECKING:
 MAX_LEAVES: Final = 16
 
 
-@dataclass(frozen=True, slots=True)
-class Forest:
+class Forest(NamedTuple):
     """`features` names the columns; `tables` has for each its thresholds (ascending) and masks (intervals, trees)."""
 
     features: tuple[str, ...]
@@ -33,10 +31,12 @@ class Forest:
 
         trees = self.leaves.shape[0]
         possible = np.full((len(columns), trees), 0xFFFF, dtype=np.uint16)
+        left = np.empty_like(possible)
         for (thresholds, masks), column in zip(self.tables, columns.T, strict=True):
             if len(thresholds):
                 # A test asks whether the value is at most its threshold; it fails where the threshold is below.
-                possible &= masks[np.searchsorted(thresholds, column, side="left")]
+                np.take(masks, thresholds.searchsorted(column, side="left"), axis=0, out=left, mode="clip")
+                possible &= left
         first = possible & (~possible + np.uint16(1))
         leaf = _positions()[first]
         total: npt.NDArray[np.float64] = self.leaves[np.arange(trees), leaf].sum(axis=1)

@@ -19,6 +19,7 @@ from threefold.errors import InvalidInput
 from threefold.model.candidates import Candidate, CandidateRows, Candidates, Hits
 from threefold.model.query import LISTS, TOLD, ListName, Query
 from threefold.model.times import to_micros
+from threefold.search.conversations import blended, either
 from threefold.search.features import FEATURES, Listed, features
 from threefold.search.ranker import Ranker, load_ranker
 
@@ -142,13 +143,12 @@ def rank(found: Candidates, query: Query, ranking: Ranking, periods: Sequence[Pe
     listed = {name: _listed(hits, len(rows)) for name, hits in found.lists.items()}
     tier, fused = _fused(found.lists, listed, len(rows), ranking)
     lift = recency_lifts(rows.at, to_micros(query.where.now), ranking)
-    place = _in_place(rows)
+    place = in_place(rows)
     head = place[:0]
     likely = seen = None
     score = fused * lift
     if ranking.learned and len(rows):
-        head = place[tier[place] == 0]
-        seen = observed(found, head, query, ranking, periods)
+        head, seen = observed(found, place, query, ranking, periods)
         likely = ranker().likely(seen)
         score[head] = lifted(likely, lift[head])
     _place_below(score, tier, ranking)
@@ -156,7 +156,7 @@ def rank(found: Candidates, query: Query, ranking: Ranking, periods: Sequence[Pe
     return Placing(rows, order, tier, score, fused, lift, listed, head, likely, seen)
 
 
-def _in_place(rows: CandidateRows) -> Ints:
+def in_place(rows: CandidateRows) -> Ints:
     """The numbers of the rows by the name of their conversation and their position in it.
 
     In this order all sums are the same to the last bit, however a store numbers its rows.
@@ -206,19 +206,25 @@ def _fused(
     return tier, fused
 
 
-def observed(found: Candidates, head: Ints, query: Query, ranking: Ranking, periods: Sequence[Period]) -> Floats:
-    """The features of the rows `head`, which the second stage orders, as if the lists were no deeper.
+def observed(
+    found: Candidates, place: Ints, query: Query, ranking: Ranking, periods: Sequence[Period]
+) -> tuple[Ints, Floats]:
+    """The rows that the second stage orders, and their features, as if the lists were no deeper.
 
-    They are the first `ranking.depth` of each list, in order of conversation and position.
+    They are the first `ranking.depth` of each list, in the order of `place`.
     """
     import numpy as np
 
-    place = np.zeros(len(found.rows), dtype=np.int64)
-    place[head] = np.arange(len(head))
+    wanted = np.zeros(len(found.rows), dtype=np.bool_)
+    for hits in found.lists.values():
+        wanted[hits.first(ranking.depth).numbers] = True
+    head = place[wanted[place]]
+    there = np.zeros(len(found.rows), dtype=np.int64)
+    there[head] = np.arange(len(head))
     listed, within = {}, {}
     for name, hits in found.lists.items():
         first = hits.first(ranking.depth)
-        numbers = place[first.numbers]
+        numbers = there[first.numbers]
         listed[name] = _listed(Hits(numbers, first.scores), len(head))._replace(cut=len(first) >= ranking.depth)
         within[name] = listed[name].ranks > 0
     # Corrected words are told by the trigram list alone, so a row that stands deeper there is not known to have them.
@@ -227,7 +233,7 @@ def observed(found: Candidates, head: Ints, query: Query, ranking: Ranking, peri
     nowhere = np.zeros(len(head), dtype=np.bool_)
     in_lexical, in_trigram = within.get("lexical", nowhere), within.get("trigram", nowhere)
     told = np.where(in_trigram, having, np.where(in_lexical, having & written, 0))
-    return features(found.rows.take(head, told), listed, found.rarity, query, periods)
+    return head, features(found.rows.take(head, told), listed, found.rarity, query, periods)
 
 
 def lifted(likely: Floats, lift: Floats) -> Floats:
@@ -239,12 +245,11 @@ def lifted(likely: Floats, lift: Floats) -> Floats:
 def _place_below(score: Floats, tier: Ints, ranking: Ranking) -> None:
     """Scale the fused scores of every tier but the first so that three together are below the least of the one before.
 
-    Three is what `by_conversation` adds up. By the most that a fused score can be, not by the best here.
+    Three is what `blended` adds up. By the most that a fused score can be, not by the best here.
     """
-    import numpy as np
 
     most = sum(ranking.weights.get(name, 1.0) for name in LISTS) / (ranking.k + 1.0) * (1.0 + ranking.recency)
-    for above, below in pairwise(np.unique(tier)):
+    for above, below in pairwise(sorted(set(tier.tolist()))):
         score[tier == below] *= 0.5 * score[tier == above].min() / max(most, 1e-300)
 
 
@@ -273,22 +278,23 @@ def by_turn(placing: Placing) -> list[Group]:
     return list(turns.values())
 
 
-def by_conversation(placing: Placing, turns: Sequence[Group], rest: float = 0.5, counted: int = 3) -> list[Group]:
-    """One group for each conversation: the best turn's score, plus `rest` of the next and `rest`² of the one after.
+def by_conversation(placing: Placing, turns: Sequence[Group]) -> list[Group]:
+    """One group for each conversation: how likely one of its turns is right; where that is not told, a blend.
 
     Turns of a deeper tier than the best one do not count: longer lists would add more of them.
     """
+    tiers, scores, codes = placing.tier.tolist(), placing.score.tolist(), placing.rows.conversation.tolist()
     groups: dict[int, list[Turn]] = {}
     for _, members in turns:
         for turn in members:
-            groups.setdefault(int(placing.rows.conversation[turn[0]]), []).append(turn)
+            groups.setdefault(codes[turn[0]], []).append(turn)
     scored = []
-    for conversation, found in groups.items():
-        tier = int(placing.tier[found[0][0]])
-        scores = [float(placing.score[turn[0]]) for turn in found[:counted] if placing.tier[turn[0]] == tier]
-        blend = sum(score * rest**place for place, score in enumerate(scores))
-        scored.append(((tier, -blend, placing.rows.conversations[conversation]), found))
-    return [(-blend, found) for (_, blend, _), found in sorted(scored, key=lambda group: group[0])]
+    for code, found in groups.items():
+        tier = tiers[found[0][0]]
+        counted = (scores[turn[0]] for turn in found if tiers[turn[0]] == tier)
+        score = blended(counted) if placing.likely is None or tier else either(counted)
+        scored.append(((tier, -score, placing.rows.conversations[code]), found))
+    return [(-score, found) for (_, score, _), found in sorted(scored, key=lambda group: group[0])]
 
 
 @cache

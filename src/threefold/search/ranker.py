@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from threefold.errors import IntegrityError
 from threefold.search.features import FEATURES
@@ -27,8 +26,7 @@ if TYPE_CHECKING:
 ANSWERED: Final = tuple(FEATURES.index(name) for name in ("known", "share", "strength"))
 
 
-@dataclass(frozen=True, slots=True)
-class Ranker:
+class Ranker(NamedTuple):
     """A forest over `FEATURES`, and the `line` from its score and the best of `ANSWERED` to the logarithm of the odds.
 
     `line` has the weight of the score, those of the best values, and the offset.

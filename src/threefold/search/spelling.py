@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
@@ -69,8 +69,7 @@ def corrections(word: str, vocabulary: Sequence[str]) -> tuple[tuple[str, float]
     return tuple(best[:MAX_VARIANTS])
 
 
-@dataclass(frozen=True, slots=True)
-class Phrases:
+class Phrases(NamedTuple):
     """What a list of words asks a store for, and which words of the question each phrase stands for.
 
     `phrases` are distinct, those that end in `*` last; `stands_for` has for each the bits of the question's words.

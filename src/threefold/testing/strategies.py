@@ -7,9 +7,10 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from threefold.model.kinds import STATUSES, SUBMISSION_KINDS
 from threefold.model.ref import ConvRef, ObjectRef
 from threefold.model.scope import MAX_ID_BYTES, Scope
-from threefold.model.turn import STATUSES, SUBMISSION_KINDS, Attachment, Completion, Note, Submission, Turn
+from threefold.model.turn import Attachment, Completion, Note, Submission, Turn
 
 # Prefixes of each other, separators, wildcards, quotes, fragments of SQL and of full-text expressions, marks that
 # combine, joiners, other directions and widths, ids that look like parts of stored keys.

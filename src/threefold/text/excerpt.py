@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from threefold.text.terms import WILDCARD, pieces
 
@@ -12,8 +11,7 @@ EXCERPT_SIZE = 300
 _ELLIPSIS = "…"
 
 
-@dataclass(frozen=True, slots=True)
-class Excerpt:
+class Excerpt(NamedTuple):
     """`text` is at most about `size` characters; `matches` are (start, end) offsets of matching words in it."""
 
     text: str
@@ -34,28 +32,32 @@ def excerpt(text: str, terms: Iterable[str], size: int = EXCERPT_SIZE) -> Excerp
 
 
 def _matching_spans(text: str, terms: Iterable[str]) -> list[tuple[int, int, str]]:
+    """(start, end, term) of each piece that has one of `terms`, by the first that it has."""
     exact = {t for t in terms if not t.endswith(WILDCARD)}
     begins = tuple(t[:-1] for t in terms if t.endswith(WILDCARD))
-    return [
-        (start, end, term)
-        for start, end, found in pieces(text)
-        if (term := next((t for t in found if t in exact or t.startswith(begins or ("\0",))), None))
-    ]
+    spans = []
+    for start, end, found in pieces(text):
+        if begins or not exact.isdisjoint(found):
+            term = next((t for t in found if t in exact or t.startswith(begins)), None)
+            if term is not None:
+                spans.append((start, end, term))
+    return spans
 
 
 def _window(text: str, spans: Sequence[tuple[int, int, str]], size: int) -> tuple[int, int]:
     if len(text) <= size:
         return 0, len(text)
     best, at, first = 0, 0, 0
-    seen: Counter[str] = Counter()
+    seen: dict[str, int] = {}
     for start, end, term in spans:
-        seen[term] += 1
+        seen[term] = seen.get(term, 0) + 1
         while spans[first][0] < start and end - spans[first][0] > size:
             seen[spans[first][2]] -= 1
+            if not seen[spans[first][2]]:
+                del seen[spans[first][2]]
             first += 1
-        distinct = sum(n > 0 for n in seen.values())
-        if distinct > best:
-            best, at = distinct, (spans[first][0] + end) // 2
+        if len(seen) > best:
+            best, at = len(seen), (spans[first][0] + end) // 2
     start = max(0, min(at - size // 2, len(text) - size)) if best else 0
     return _to_words(text, start, start + size)
 

@@ -9,7 +9,7 @@ import re
 import unicodedata
 from functools import cache
 
-from threefold.text.patterns import HAN, IGNORED, OPTIONAL_MARKS
+from threefold.text.patterns import HAN, IGNORED, OPTIONAL_MARKS, WITHOUT_RUNS
 from threefold.text.tables import han, one_script
 
 # What Unicode does not decompose though readers take it for the same: Latin letters with a stroke, ligatures; Arabic
@@ -36,7 +36,6 @@ _DIGIT = re.compile(r"(?![0-9])\d")
 _AM_AFTER_TONE = re.compile("([\u0e48-\u0e4b\u0ec8-\u0ecb])([\u0e4d\u0ecd])")
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue"})
 _UMLAUT = re.compile("[äöüÄÖÜ]")
-_HAN = re.compile(f"[{HAN}]")
 
 
 def fold(word: str) -> str:
@@ -51,7 +50,8 @@ def fold(word: str) -> str:
     if word.isascii():
         return "".join(word.split())
     word = _DROPPED.sub("", unicodedata.normalize("NFD", word))
-    word = word.translate(_letters_and_han() if _HAN.search(word) else _LETTERS)
+    has_han = not WITHOUT_RUNS.fullmatch(word) and _han().search(word)
+    word = word.translate(_letters_and_han() if has_han else _LETTERS)
     word = _AM_AFTER_TONE.sub(r"\2\1", word)
     return one_script(unicodedata.normalize("NFC", "".join(word.split())))
 
@@ -68,6 +68,12 @@ def written_out(word: str) -> str:
     """
     word = unicodedata.normalize("NFC", word)
     return word.translate(_UMLAUTS) if _UMLAUT.search(word) else ""
+
+
+@cache
+def _han() -> re.Pattern[str]:
+    # Compiled when the first word that may have some turns up: with classes so large it takes long.
+    return re.compile(f"[{HAN}]")
 
 
 @cache

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from functools import cache
+from typing import NamedTuple
 
 # Invisible characters that change how text is shown, not what it says: soft hyphen, joiners, marks of direction, breaks
 # between words of Thai and Khmer, variation selectors (Default_Ignorable_Code_Point of Unicode, without fillers).
@@ -32,21 +34,42 @@ APOSTROPHES = "'’‘＇\u02bb\u02bc"
 # What joins the parts of a compound, and the same as it is to be read: hyphens, full-width forms.
 _JOINERS = "-._/\\:@&+"
 JOINERS = str.maketrans("\u2010\u2011\u05be－．＿／＼：＠＆＋", "---" + _JOINERS)
-# Atomic groups: the two classes overlap, and a long word must not be tried in every division.
-_LETTERS = f"[^\\W{RUN}{APOSTROPHES}]"
-_WORD = f"(?>{_LETTERS}+|[{OPTIONAL_MARKS}{_INDIC}]+)(?>{_LETTERS}+|[{OPTIONAL_MARKS}{_INDIC}{IGNORED}]+)*"
 _JOINER = f"[{re.escape(_JOINERS)}{''.join(map(chr, JOINERS))}{APOSTROPHES}]"
-_END = f"(?:[+＋]{{2}}|[#＃](?!{_LETTERS}))"
 # Flags are two letters, an emoji may have a colour of skin.
 _SYMBOL = (
     "[\U0001f1e6-\U0001f1ff]{2}|[\u2190-\u2bff\U0001f000-\U0001f3fa\U0001f400-\U0001faff]"
     "[\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]*"
 )
 
-PIECE = re.compile(
-    f"(?P<run>[{RUN}][{RUN}{IGNORED}]*)|(?P<word>{_WORD}(?:{_JOINER}+{_WORD})*{_END}?)|(?P<symbol>{_SYMBOL})"
-)
+# Text of ASCII has neither runs nor symbols: the same pieces and parts, told in fewer words.
 ASCII_PIECE = re.compile(r"\w+(?:[-._/\\:@&'+]+\w+)*(?:\+\+|#(?!\w))?", re.ASCII)
-PARTS = re.compile(f"{_WORD}{_END}?")
+ASCII_PARTS = re.compile(r"\w+(?:\+\+|#(?!\w))?", re.ASCII)
+# Most text beyond ASCII has no runs: letters that stand before Thai, punctuation and other signs, emoji.
+WITHOUT_RUNS = re.compile("[\0-\u0dff\u2000-\u2bff\U0001f000-\U0001faff]*")
 # A Latin letter with a mark, or one that English lacks. With case ignored, ſ and ı would let s and i in.
 ACCENTED = re.compile("[\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u1e00-\u1eff]|[A-Za-z][\u0300-\u036f]")
+
+
+class Patterns(NamedTuple):
+    """How a text is cut: its pieces, and the parts of a word."""
+
+    piece: re.Pattern[str]
+    parts: re.Pattern[str]
+
+
+def patterns(text: str) -> Patterns:
+    """The patterns that cut `text`; where it has no runs, they know none."""
+    return _patterns("" if WITHOUT_RUNS.fullmatch(text) else RUN)
+
+
+@cache
+def _patterns(runs: str) -> Patterns:
+    # Compiled when they are needed: with a class as large as that of runs it takes long.
+    letters, marks = f"[^\\W{runs}{APOSTROPHES}]", f"{OPTIONAL_MARKS}{_INDIC}"
+    # Atomic groups: the two classes overlap, and a long word must not be tried in every division.
+    word = f"(?>{letters}+|[{marks}]+)(?>{letters}+|[{marks}{IGNORED}]+)*"
+    end = f"(?:[+＋]{{2}}|[#＃](?!{letters}))"
+    pieces = f"(?P<word>{word}(?:{_JOINER}+{word})*{end}?)|(?P<symbol>{_SYMBOL})"
+    if runs:
+        pieces = f"(?P<run>[{runs}][{runs}{IGNORED}]*)|{pieces}"
+    return Patterns(re.compile(pieces), re.compile(f"{word}{end}?"))

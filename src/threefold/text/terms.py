@@ -17,7 +17,7 @@ from itertools import chain
 import Stemmer
 
 from threefold.text.fold import compatible, fold, written_out
-from threefold.text.patterns import ACCENTED, APOSTROPHES, ASCII_PIECE, JOINERS, PARTS, PIECE
+from threefold.text.patterns import ACCENTED, APOSTROPHES, ASCII_PARTS, ASCII_PIECE, JOINERS, patterns
 from threefold.text.runs import pairs, placed
 from threefold.text.stem import stem
 from threefold.text.stop import STOP_WORDS
@@ -39,9 +39,14 @@ _APOSTROPHE = frozenset(APOSTROPHES)
 
 def pieces(text: str) -> Iterator[tuple[int, int, tuple[str, ...]]]:
     """Yield (start, end, terms) for each piece of `text`; start and end are character offsets."""
-    for match in PIECE.finditer(text):
+    if text.isascii():
+        for match in ASCII_PIECE.finditer(text):
+            yield match.start(), match.end(), _piece_terms(match[0])
+        return
+    for match in patterns(text).piece.finditer(text):
         if match.lastgroup == "run":
-            yield from ((start, end, (term,)) for start, end, term in placed(match[0], match.start()))
+            for start, end, term in placed(match[0], match.start()):
+                yield start, end, (term,)
         else:
             yield match.start(), match.end(), _piece_terms(match[0])
 
@@ -53,7 +58,7 @@ def index_terms(text: str) -> tuple[str, ...]:
         terms_of = _piece_terms if max(map(len, found), default=0) > MAX_CACHED else _short_piece_terms
         return tuple(chain.from_iterable(map(terms_of, found)))
     terms: list[str] = []
-    for match in PIECE.finditer(text):
+    for match in patterns(text).piece.finditer(text):
         terms += pairs(fold(match[0])) if match.lastgroup == "run" else _piece_terms(match[0])
     return tuple(terms)
 
@@ -64,17 +69,23 @@ def query_terms(text: str) -> tuple[str, ...]:
     A single character of a script without spaces becomes a prefix (`猫*`), since such runs are indexed by pairs. Long
     words of a question with accented Latin letters are asked for by their beginnings too (`yapılmıştır`, `yapilmi*`).
     """
-    found: dict[str, None] = {}
-    for match in PIECE.finditer(text):
-        if match.lastgroup == "run":
-            run = fold(match[0])
-            found.update(dict.fromkeys([run + WILDCARD] if len(run) == 1 else pairs(run)[:-1]))
-        else:
-            found.update(dict.fromkeys(_terms_of(match[0], False)))
-    if ACCENTED.search(text):
-        found.update(dict.fromkeys(_beginnings(found)))
+    found = dict.fromkeys(index_terms(text) if text.isascii() else _asked_for(text))
     content = tuple(term for term in found if term not in STOP_WORDS)
     return content or tuple(found)
+
+
+def _asked_for(text: str) -> list[str]:
+    """What a question beyond ASCII asks for; in ASCII it is what would be stored."""
+    terms: list[str] = []
+    for match in patterns(text).piece.finditer(text):
+        if match.lastgroup == "run":
+            run = fold(match[0])
+            terms += [run + WILDCARD] if len(run) == 1 else pairs(run)[:-1]
+        else:
+            terms += _terms_of(match[0], False)
+    if ACCENTED.search(text):
+        terms += _beginnings(terms)
+    return terms
 
 
 def _beginnings(terms: Iterable[str]) -> list[str]:
@@ -89,7 +100,7 @@ def _piece_terms(piece: str) -> tuple[str, ...]:
 
 def _terms_of(piece: str, stored: bool) -> tuple[str, ...]:
     """The terms of a piece; of a `stored` one also those of words whose umlauts are written out."""
-    parts = PARTS.findall(piece) or [piece]  # a symbol has no parts
+    parts = _parts(piece) or [piece]  # a symbol has no parts
     terms = [term for part in parts for term in _word_terms(part)]
     if len(parts) > 1:
         if not _APOSTROPHE.isdisjoint(piece):  # it's, l'amour: what is left of the apostrophe alone says nothing
@@ -101,6 +112,10 @@ def _terms_of(piece: str, stored: bool) -> tuple[str, ...]:
     return tuple(terms)
 
 
+def _parts(piece: str) -> list[str]:
+    return (ASCII_PARTS if piece.isascii() else patterns(piece).parts).findall(piece)
+
+
 @lru_cache(maxsize=1 << 17)
 def _short_piece_terms(piece: str) -> tuple[str, ...]:
     return _terms_of(piece, True)
@@ -109,7 +124,7 @@ def _short_piece_terms(piece: str) -> tuple[str, ...]:
 def _whole(piece: str) -> str:
     if piece.isascii():
         return piece.lower()
-    return PARTS.sub(lambda part: fold(part[0]), piece).translate(JOINERS)
+    return patterns(piece).parts.sub(lambda part: fold(part[0]), piece).translate(JOINERS)
 
 
 def _word_terms(word: str) -> list[str]:

@@ -14,8 +14,9 @@ from datetime import datetime
 from threefold.errors import Conflict, IntegrityError, NotFound
 from threefold.model.commit import Recorded, supersede
 from threefold.model.moving import MovedTurn, TurnKey
-from threefold.model.record import Row, TurnRecord
+from threefold.model.record import TurnRecord
 from threefold.model.retention import tombstone
+from threefold.model.rows import Row
 from threefold.model.scope import Scope
 from threefold.ports import Backend, Blobs
 from threefold.text.terms import index_terms
@@ -112,7 +113,7 @@ def groups(place: Place, scope: Scope, keys: Sequence[TurnKey]) -> Iterator[tupl
 
 
 def _same(key: TurnKey, there: TurnKey | None) -> bool:
-    return there is not None and replace(there, arrival=key.arrival) == key
+    return there is not None and there._replace(arrival=key.arrival) == key
 
 
 def _refuse_conflicts(source: Place, target: Place, scope: Scope, there: Names) -> None:
@@ -151,4 +152,4 @@ def _with_terms(turn: MovedTurn) -> MovedTurn:
 
 
 def _indexed(row: Row) -> Row:
-    return replace(row, terms=index_terms(f"{row.author}\n{row.text}" if row.author else row.text))
+    return row._replace(terms=index_terms(f"{row.author}\n{row.text}" if row.author else row.text))

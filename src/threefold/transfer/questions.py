@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from threefold.model.candidates import Candidates
 from threefold.model.query import ListName, Query
-from threefold.model.record import RowKey
+from threefold.model.rows import RowKey
 from threefold.model.scope import Scope
 from threefold.ports import Store
 

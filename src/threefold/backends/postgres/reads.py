@@ -9,13 +9,9 @@ from threefold.backends.postgres.connection import Db, fetch, run
 from threefold.backends.postgres.keys import given, owner_key
 from threefold.backends.postgres.records import LIVE, ROW, TURN, grouped, make_feedback, make_record, make_row
 from threefold.errors import Forbidden
-from threefold.model.record import (
-    RowKey,
-    StoredRow,
-    StoredTurn,
-    TurnRecord,
-)
+from threefold.model.record import StoredTurn, TurnRecord
 from threefold.model.retention import Gone, tombstone
+from threefold.model.rows import RowKey, StoredRow
 from threefold.model.scope import Scope
 from threefold.model.times import to_micros
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from threefold.backends.packing import unpack, unpack_log
 from threefold.backends.postgres.keys import given
-from threefold.model.record import Feedback, FileEntry, Row, TurnRecord
+from threefold.model.record import Feedback, FileEntry, TurnRecord
+from threefold.model.rows import Row
 from threefold.model.times import from_micros
 
 # Of a turn `t`: its time to live is not over.

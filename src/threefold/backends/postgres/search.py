@@ -19,7 +19,7 @@ from threefold.backends.postgres.keys import owner_key, term_key, vector_text
 from threefold.backends.postgres.words import lexical
 from threefold.model.candidates import Candidate, Candidates
 from threefold.model.query import ListName, Query
-from threefold.model.record import RowKey
+from threefold.model.rows import RowKey
 from threefold.model.times import from_micros
 from threefold.search.spelling import (
     MAX_CORRECTED,

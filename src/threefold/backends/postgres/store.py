@@ -32,8 +32,9 @@ from threefold.model.candidates import Candidates
 from threefold.model.commit import Commit, Outcome
 from threefold.model.moving import MovedTurn, TurnKey
 from threefold.model.query import Query
-from threefold.model.record import CatalogEntry, Conversation, RowKey, StoredRow, StoredTurn, TurnRecord
+from threefold.model.record import CatalogEntry, Conversation, StoredTurn, TurnRecord
 from threefold.model.retention import Gone, Receipt, Target
+from threefold.model.rows import RowKey, StoredRow
 from threefold.model.scope import Scope
 from threefold.model.times import to_micros
 from threefold.ports import Blobs, CatalogQuery, PendingRow, StoreState

@@ -13,7 +13,7 @@ from threefold.backends.postgres.inserting import Inserts
 from threefold.backends.postgres.keys import given, kept, owner_key, vector_text
 from threefold.backends.postgres.owners import lock_owners
 from threefold.errors import Conflict
-from threefold.model.record import RowKey
+from threefold.model.rows import RowKey
 from threefold.model.scope import Scope
 from threefold.model.times import to_micros
 from threefold.ports import PendingRow, StoreState

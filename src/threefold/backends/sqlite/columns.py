@@ -15,7 +15,7 @@ from threefold.backends.sqlite.connection import fetch
 from threefold.backends.sqlite.keys import Owner
 from threefold.errors import IntegrityError
 from threefold.model.candidates import CandidateRows
-from threefold.model.turn import ROLES
+from threefold.model.kinds import ROLES
 
 if TYPE_CHECKING:
     import numpy as np
@@ -111,7 +111,7 @@ def _read(db: apsw.Connection, owner: Owner, held: Columns | None) -> Columns:
     found = db.execute(f"SELECT {', '.join(_COLUMNS)} {mine} ORDER BY id", (owner.id, after))
     new = np.fromiter(chain.from_iterable(found), dtype=np.int64).reshape(-1, len(_COLUMNS)).T
     conversations = dict(held.conversations)
-    unknown = [number for number in np.unique(new[_CONVERSATION]).tolist() if number not in conversations]
+    unknown = [number for number in sorted(set(new[_CONVERSATION].tolist())) if number not in conversations]
     conversations.update({number: len(conversations) + place for place, number in enumerate(unknown)})
     new[_CONVERSATION] = [conversations[number] for number in new[_CONVERSATION].tolist()]
     turns, place = np.unique(new[_TURN], return_inverse=True)

@@ -8,8 +8,8 @@ from threefold.backends.packing import pack, pack_log
 from threefold.backends.sqlite.connection import fetch, one, scalar
 from threefold.backends.sqlite.indexing import index_rows
 from threefold.backends.sqlite.keys import WHOSE, find_owner, make_owner
-from threefold.backends.sqlite.records import usual_name
 from threefold.backends.sqlite.removal import remove_turns, settle_conversation
+from threefold.backends.sqlite.rows import usual_name
 from threefold.errors import BytesGone, Forbidden, NotFound
 from threefold.model.commit import Commit, Outcome, PutFeedback, Recorded, RecordTurn, outcome_of
 from threefold.model.record import TurnRecord

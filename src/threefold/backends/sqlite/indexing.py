@@ -10,7 +10,7 @@ import apsw
 from threefold.backends.sqlite.connection import fetch, one
 from threefold.backends.sqlite.keys import marks, term_key, term_text
 from threefold.model.codec import compact_json
-from threefold.model.record import Row
+from threefold.model.rows import Row
 from threefold.model.times import from_micros
 from threefold.text.asking import asks
 from threefold.text.terms import ANALYZER, index_terms

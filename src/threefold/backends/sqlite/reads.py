@@ -1,9 +1,9 @@
-"""Reading records back: rows of turns, a turn whole, the catalog, the list of conversations."""
+"""Reading records back: a turn whole, the catalog, the list of conversations."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -12,16 +12,10 @@ import apsw
 
 from threefold.backends.sqlite.connection import fetch, one, scalar
 from threefold.backends.sqlite.keys import find_owner, marks
-from threefold.backends.sqlite.records import ROW, make_row, read_feedback, read_record
+from threefold.backends.sqlite.records import read_feedback, read_record
+from threefold.backends.sqlite.rows import LIVE
 from threefold.errors import Forbidden
-from threefold.model.record import (
-    CatalogEntry,
-    Conversation,
-    RowKey,
-    StoredRow,
-    StoredTurn,
-    TurnRecord,
-)
+from threefold.model.record import CatalogEntry, Conversation, StoredTurn, TurnRecord
 from threefold.model.retention import Gone, tombstone
 from threefold.model.scope import Scope
 from threefold.model.times import from_micros, to_micros
@@ -30,54 +24,6 @@ from threefold.ports import CatalogQuery
 
 # So many turns are read by their numbers; of more, those that come first in time.
 _FEW = 500
-_LIVE = "(t.expires IS NULL OR t.expires > ?)"
-
-
-def rows(
-    db: apsw.Connection, scope: Scope, keys: Sequence[RowKey], now: datetime, around: int
-) -> tuple[StoredRow, ...]:
-    """Rows of the named turns and their neighbours, in order of conversation and position."""
-    owner = find_owner(db, scope)
-    if owner is None:
-        return ()
-    turns: set[int] = set()
-    for name, turn in {(key.conversation, key.turn) for key in keys}:
-        found = one(
-            db,
-            """SELECT t.id, t.conversation, t.started, t.name FROM conversations AS c
-               JOIN turns AS t ON t.conversation = c.id AND t.name = ? WHERE c.owner = ? AND c.name = ?""",
-            (turn, owner, name),
-        )
-        if found is not None:
-            turns.add(found[0])
-            if around:
-                turns.update(_neighbours(db, found[1], found[2], found[3], around))
-    values = (owner, json.dumps(sorted(turns)), to_micros(now), scope.app, scope.app)
-    found_rows = fetch(
-        db,
-        f"""SELECT c.name, t.name, t.agent, r.position, {ROW}
-            FROM rows AS r JOIN turns AS t ON t.id = r.turn JOIN conversations AS c ON c.id = r.conversation
-            WHERE +r.owner = ? AND r.turn IN (SELECT value FROM json_each(?)) AND {_LIVE} AND (? IS NULL OR t.app = ?)
-            ORDER BY c.name, r.position""",
-        values,
-    )
-    return tuple(
-        StoredRow(RowKey(name, turn, rest[0]), make_row(turn, *rest), position, agent)
-        for name, turn, agent, position, *rest in found_rows
-    )
-
-
-def _neighbours(db: apsw.Connection, conversation: int, started: int, name: str, around: int) -> Iterator[int]:
-    for comparison, order in (("<", "DESC"), (">", "ASC")):
-        yield from (
-            number
-            for (number,) in fetch(
-                db,
-                f"""SELECT id FROM turns WHERE conversation = ? AND (started, name) {comparison} (?, ?)
-                    ORDER BY started {order}, name {order} LIMIT ?""",
-                (conversation, started, name, around),
-            )
-        )
 
 
 def turn(db: apsw.Connection, scope: Scope, conversation: str, name: str, now: datetime) -> StoredTurn | Gone | None:
@@ -142,7 +88,7 @@ def catalog(db: apsw.Connection, scope: Scope, query: CatalogQuery) -> tuple[Cat
     owner = find_owner(db, scope)
     if owner is None:
         return ()
-    conditions, values = ["t.owner = ?", _LIVE], [owner, to_micros(query.now)]
+    conditions, values = ["t.owner = ?", LIVE], [owner, to_micros(query.now)]
     if query.conversation is not None:
         parent = one(db, "SELECT id FROM conversations WHERE owner = ? AND name = ?", (owner, query.conversation))
         if parent is None:
@@ -270,7 +216,7 @@ def conversations(
         db,
         f"""SELECT c.name, c.title, c.started, c.last_activity, c.turns, c.app FROM conversations AS c
             WHERE {" AND ".join(conditions)}
-              AND EXISTS (SELECT 1 FROM turns AS t WHERE t.conversation = c.id AND {_LIVE})
+              AND EXISTS (SELECT 1 FROM turns AS t WHERE t.conversation = c.id AND {LIVE})
             ORDER BY c.last_activity DESC, c.name DESC LIMIT ?""",
         (*values, to_micros(now), limit),
     )

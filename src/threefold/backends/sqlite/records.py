@@ -6,42 +6,9 @@ import apsw
 
 from threefold.backends.packing import unpack, unpack_log
 from threefold.backends.sqlite.connection import fetch
-from threefold.model.record import Feedback, FileEntry, Row, TurnRecord
+from threefold.backends.sqlite.rows import ROW, make_row
+from threefold.model.record import Feedback, FileEntry, TurnRecord
 from threefold.model.times import from_micros
-
-# Event type and path of nearly all rows of a role: such a row keeps two empty texts instead. Part of the stored format.
-_USUAL = {
-    "user": ("event.user.prompt", "user.prompt"),
-    "assistant": ("agent.completion", "assistant.completion"),
-}
-_UNWRITTEN = ("", "")
-
-ROW = "r.seq, r.role, r.event_type, r.path, r.text, r.at, r.batch, r.author"
-
-
-def usual_name(row: Row) -> tuple[str, str]:
-    """Event type and path as they are stored."""
-    name = (row.event_type, row.path)
-    return _UNWRITTEN if name == _USUAL.get(row.role) else name
-
-
-def make_row(
-    turn: str,
-    seq: int,
-    role: str,
-    event_type: str,
-    path: str,
-    text: str,
-    at: int,
-    batch: str | None,
-    author: str | None,
-) -> Row:
-    """A row from the columns of `ROW`."""
-    # NULL stands for the turn's own batch, an empty text for none.
-    kept = f"{turn}.batch" if batch is None else batch or None
-    if (event_type, path) == _UNWRITTEN:
-        event_type, path = _USUAL[role]
-    return Row(seq, role, event_type, path, text, from_micros(at), kept, author)
 
 
 def read_record(db: apsw.Connection, owner: int, number: int, conversation: str) -> TurnRecord:

@@ -10,7 +10,6 @@ import apsw
 from threefold.backends import migrations
 from threefold.backends.migrations import Migration, Schema
 from threefold.backends.sqlite.connection import connect, driver_errors, fetch, one, scalar, transaction
-from threefold.backends.sqlite.indexing import reindex
 from threefold.errors import NotFound
 from threefold.model.times import now, to_micros
 
@@ -59,6 +58,8 @@ def migrate(db: apsw.Connection, path: Path) -> Schema:
             (migration.number, migration.name, migration.digest, to_micros(now())),
         )
     if one(db, "SELECT 1 FROM meta WHERE key = 'analyzer' AND value != ''") is None:  # a new index, without anything
+        from threefold.backends.sqlite.indexing import reindex
+
         reindex(db)
     return Schema(len(known()), lacking)
 

@@ -14,9 +14,9 @@ from threefold.backends.sqlite.keys import Owner, marks, read_owner
 from threefold.backends.sqlite.vectors import VectorCache
 from threefold.backends.sqlite.words import Words
 from threefold.model.candidates import Candidates, Hits
+from threefold.model.kinds import ROLES
 from threefold.model.query import ListName, Query
 from threefold.model.times import to_micros
-from threefold.model.turn import ROLES
 from threefold.search.spelling import (
     MAX_CORRECTED,
     Phrases,
@@ -99,7 +99,7 @@ class _Found:
         """As candidates: lists by index into the rows."""
         import numpy as np
 
-        places = np.unique(np.concatenate([hits.numbers for hits in self.lists.values()]))
+        places = np.unique(np.concatenate([hits.numbers for hits in self.lists.values()]), return_index=True)[0]
         having = np.zeros(len(places), dtype=np.int64)
         for mine, told in self.having:
             having[places.searchsorted(mine)] |= told

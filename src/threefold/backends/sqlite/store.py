@@ -1,4 +1,7 @@
-"""The SQLite back end: one file beside a folder of blobs. Wiring of the rooms beside it."""
+"""The SQLite back end: one file beside a folder of blobs. Wiring of the rooms beside it.
+
+What a search needs is loaded with this file, every other room by the first call that needs it.
+"""
 
 from __future__ import annotations
 
@@ -9,22 +12,24 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from threefold.backends.sqlite import commits, indexing, moving, reads, removal, schema, scrubbing, search, upkeep
+from threefold.backends.sqlite import rows, schema, search
 from threefold.backends.sqlite.connection import Readers, fetch, one
 from threefold.backends.sqlite.writer import Writer
 from threefold.errors import Unavailable
-from threefold.model.candidates import Candidates
-from threefold.model.commit import Commit, Outcome
-from threefold.model.moving import MovedTurn, TurnKey
-from threefold.model.query import Query
-from threefold.model.record import CatalogEntry, Conversation, RowKey, StoredRow, StoredTurn, TurnRecord
-from threefold.model.retention import Gone, Receipt, Target
 from threefold.model.scope import Scope
 from threefold.model.times import to_micros
-from threefold.ports import Blobs, CatalogQuery, PendingRow, StoreState
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from threefold.model.candidates import Candidates
+    from threefold.model.commit import Commit, Outcome
+    from threefold.model.moving import MovedTurn, TurnKey
+    from threefold.model.query import Query
+    from threefold.model.record import CatalogEntry, Conversation, StoredTurn, TurnRecord
+    from threefold.model.retention import Gone, Receipt, Target
+    from threefold.model.rows import RowKey, StoredRow
+    from threefold.ports import Blobs, CatalogQuery, PendingRow, StoreState
 
 _SCRUB_TRIES, _SCRUB_PAUSE = 50, 0.1
 
@@ -60,6 +65,8 @@ class SqliteStore:
 
     def commit(self, commit: Commit) -> tuple[Outcome, ...]:
         """See `Store.commit`."""
+        from threefold.backends.sqlite import commits
+
         return self._writer.run(lambda db: commits.apply(db, commit, self._blobs))
 
     def candidates(self, query: Query) -> Candidates:
@@ -70,20 +77,26 @@ class SqliteStore:
     def rows(self, scope: Scope, keys: Sequence[RowKey], now: datetime, around: int = 0) -> tuple[StoredRow, ...]:
         """See `Store.rows`."""
         with self._readers.snapshot() as db:
-            return reads.rows(db, scope, keys, now, around)
+            return rows.rows(db, scope, keys, now, around)
 
     def turn(self, scope: Scope, conversation: str, turn: str, now: datetime) -> StoredTurn | Gone | None:
         """See `Store.turn`."""
+        from threefold.backends.sqlite import reads
+
         with self._readers.snapshot() as db:
             return reads.turn(db, scope, conversation, turn, now)
 
     def records(self, scope: Scope, keys: Sequence[tuple[str, str]], now: datetime) -> tuple[TurnRecord, ...]:
         """See `Store.records`."""
+        from threefold.backends.sqlite import reads
+
         with self._readers.snapshot() as db:
             return reads.records(db, scope, keys, now)
 
     def catalog(self, scope: Scope, query: CatalogQuery) -> tuple[CatalogEntry, ...]:
         """See `Store.catalog`."""
+        from threefold.backends.sqlite import reads
+
         with self._readers.snapshot() as db:
             return reads.catalog(db, scope, query)
 
@@ -91,11 +104,16 @@ class SqliteStore:
         self, scope: Scope, now: datetime, limit: int, after: tuple[datetime, str] | None = None
     ) -> tuple[Conversation, ...]:
         """See `Store.conversations`."""
+        from threefold.backends.sqlite import reads
+
         with self._readers.snapshot() as db:
             return reads.conversations(db, scope, now, limit, after)
 
     def purge(self, scope: Scope, target: Target) -> Receipt:
         """See `Store.purge`. Also empties the write-ahead log, where the removed words may still stand."""
+        from threefold.backends.sqlite import removal
+        from threefold.model.retention import Receipt
+
         gone = self._writer.run(lambda db: removal.purge(db, scope, target, self._blobs))
         deleted, leftovers = 0, list[str]()
         try:
@@ -109,11 +127,15 @@ class SqliteStore:
 
     def identity(self) -> str:
         """See `Upkeep.identity`. Given when it is first asked for; after that nothing is written."""
+        from threefold.backends.sqlite import upkeep
+
         with self._readers.snapshot() as db:
             found = one(db, "SELECT value FROM meta WHERE key = 'store'")
         return self._writer.run(upkeep.identity) if found is None else str(found[0])
 
     def _delete_doomed_blobs(self) -> int:
+        from threefold.backends.sqlite import removal
+
         with self._readers.snapshot() as db:
             committed = removal.doomed_blobs(db)
         return self._writer.run(lambda db: removal.delete_doomed_blobs(db, self._blobs, committed)) if committed else 0
@@ -124,6 +146,8 @@ class SqliteStore:
 
     def _scrub(self, tries: int) -> bool:
         """Remove what is left in index, log and file of what was removed; False where a reader kept the log busy."""
+        from threefold.backends.sqlite import scrubbing
+
         for left in reversed(range(tries)):
             if self._writer.outside(lambda db: scrubbing.scrub(db, self.path)):
                 return True
@@ -133,24 +157,34 @@ class SqliteStore:
 
     def claim(self, limit: int, now: datetime, lease_seconds: float) -> tuple[PendingRow, ...]:
         """See `Upkeep.claim`."""
+        from threefold.backends.sqlite import upkeep
+
         with self._readers.snapshot() as db:
             waiting = one(db, "SELECT 1 FROM waiting WHERE due <= ? LIMIT 1", (to_micros(now),))
         return self._writer.run(lambda db: upkeep.claim(db, limit, now, lease_seconds)) if waiting else ()
 
     def put_vectors(self, model: str, done: Sequence[tuple[PendingRow, np.ndarray]]) -> int:
         """See `Upkeep.put_vectors`."""
+        from threefold.backends.sqlite import upkeep
+
         return self._writer.run(lambda db: upkeep.put_vectors(db, model, done))
 
     def embedding_failed(self, rows: Sequence[PendingRow], why: str, retry_at: datetime) -> None:
         """See `Upkeep.embedding_failed`."""
+        from threefold.backends.sqlite import upkeep
+
         self._writer.run(lambda db: upkeep.embedding_failed(db, rows, why, retry_at))
 
     def reset_vectors(self) -> int:
         """See `Upkeep.reset_vectors`."""
+        from threefold.backends.sqlite import upkeep
+
         return self._writer.run(upkeep.reset_vectors)
 
     def expire(self, now: datetime, limit: int = 1000) -> int:
         """See `Upkeep.expire`."""
+        from threefold.backends.sqlite import removal, scrubbing
+
         with self._readers.snapshot() as db:
             over = removal.expired_turns(db, to_micros(now), 1)
             doomed = one(db, "SELECT 1 FROM doomed LIMIT 1")
@@ -175,12 +209,16 @@ class SqliteStore:
 
     def collect(self, scope: Scope, digests: Collection[str], before: datetime) -> int:
         """See `Upkeep.collect`. Looks first without the lock, so that a store without leftovers is never held up."""
+        from threefold.backends.sqlite import removal
+
         with self._readers.snapshot() as db:
             loose = removal.unreferenced(db, scope, digests)
         return self._writer.run(lambda db: removal.collect(db, scope, loose, before, self._blobs)) if loose else 0
 
     def collect_strays(self, found: Mapping[str, Collection[str]], before: datetime) -> int:
         """See `Upkeep.collect_strays`."""
+        from threefold.backends.sqlite import removal
+
         return self._writer.run(lambda db: removal.collect_strays(db, found, before, self._blobs))
 
     def scopes(self) -> Iterator[Scope]:
@@ -191,34 +229,48 @@ class SqliteStore:
 
     def state(self, now: datetime, check: bool = False) -> StoreState:
         """See `Upkeep.state`."""
+        from threefold.backends.sqlite import upkeep
+
         with self._readers.snapshot() as db:
             return upkeep.state(db, now, check)
 
     def reindex(self) -> int:
         """See `Upkeep.reindex`."""
+        from threefold.backends.sqlite import indexing
+
         return self._writer.run(indexing.reindex)
 
     def turn_keys(self, scope: Scope, after: int = 0, limit: int = 1000) -> tuple[TurnKey, ...]:
         """See `Upkeep.turn_keys`."""
+        from threefold.backends.sqlite import moving
+
         with self._readers.snapshot() as db:
             return moving.turn_keys(db, scope, after, limit)
 
     def moved(self, scope: Scope, keys: Sequence[TurnKey]) -> tuple[MovedTurn, ...]:
         """See `Upkeep.moved`."""
+        from threefold.backends.sqlite import moving
+
         with self._readers.snapshot() as db:
             return moving.moved(db, scope, keys)
 
     def receive(self, scope: Scope, turns: Sequence[MovedTurn], model: str | None) -> int:
         """See `Upkeep.receive`."""
+        from threefold.backends.sqlite import moving
+
         return self._writer.run(lambda db: moving.receive(db, scope, turns, model))
 
     def tombstones(self, scope: Scope) -> Mapping[bytes, Gone]:
         """See `Upkeep.tombstones`."""
+        from threefold.backends.sqlite import moving
+
         with self._readers.snapshot() as db:
             return moving.tombstones(db, scope)
 
     def bury(self, scope: Scope, tombstones: Mapping[bytes, Gone]) -> None:
         """See `Upkeep.bury`."""
+        from threefold.backends.sqlite import moving
+
         if tombstones:
             self._writer.run(lambda db: moving.bury(db, scope, tombstones))
 

@@ -15,7 +15,7 @@ from threefold.backends.sqlite.indexing import indexed_rows
 from threefold.backends.sqlite.keys import find_owner
 from threefold.errors import Conflict
 from threefold.model.codec import compact_json
-from threefold.model.record import RowKey
+from threefold.model.rows import RowKey
 from threefold.model.scope import Scope
 from threefold.model.times import to_micros
 from threefold.ports import PendingRow, StoreState

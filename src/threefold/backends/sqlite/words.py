@@ -66,8 +66,11 @@ class Words:
                 docs = self._db.execute("SELECT doc FROM occurrences WHERE term >= ? AND term < ?", (key, key + _LAST))
             else:
                 docs = self._db.execute("SELECT doc FROM occurrences WHERE term = ?", (key,))
-            ids, times = np.unique(np.fromiter(chain.from_iterable(docs), dtype=np.int64), return_counts=True)
-            found = self._found[term] = Occurrences(self._columns.places(ids), times)
+            rows = np.fromiter(chain.from_iterable(docs), dtype=np.int64)
+            if term.endswith(WILDCARD):  # of one term they are in order
+                rows.sort()
+            first = np.flatnonzero(np.diff(rows, prepend=-1))
+            found = self._found[term] = Occurrences(self._columns.places(rows[first]), np.diff(first, append=len(rows)))
         return found
 
     def score(self, asked: Phrases) -> Scored:

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 from threefold.errors import InvalidInput
 from threefold.model.candidates import Candidates
 from threefold.model.clean import storable
+from threefold.model.kinds import ROLES
 from threefold.model.query import Filter, ListName, Query
 from threefold.model.scope import Scope, check_id
-from threefold.model.times import parse_moment
-from threefold.model.turn import ROLES
+from threefold.model.times import Moment, parse_moment
 from threefold.realms.asking import MAX_QUERY, question_for
 from threefold.realms.conv.hits import Presentation, Results, present
-from threefold.realms.conv.recorder import Moment
 from threefold.realms.wiring import Ports
 from threefold.search.rank import Ranking, by_conversation, by_turn, depth_for, rank
 from threefold.text.dates import periods
@@ -30,8 +29,7 @@ SearchScope = Literal["user", "agent", "conversation"]
 Grouping = Literal["turn", "conversation"]
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(NamedTuple):
     """The arguments of `Conv.search`, unchecked."""
 
     text: str

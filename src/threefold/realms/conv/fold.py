@@ -12,8 +12,9 @@ from typing import Any
 from threefold.errors import InvalidInput
 from threefold.model.clean import storable
 from threefold.model.codec import digest_of, log_to_json, plain_json
-from threefold.model.record import Block, FileEntry, Row, TurnLog, TurnRecord
+from threefold.model.record import Block, FileEntry, TurnLog, TurnRecord
 from threefold.model.ref import check_path
+from threefold.model.rows import Row
 from threefold.model.scope import Scope, check_id
 from threefold.model.times import iso
 from threefold.model.turn import Turn

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, overload
+from typing import Any, NamedTuple, overload
 
-from threefold.model.record import RowKey, StoredRow
+from threefold.model.kinds import ROLES
+from threefold.model.rows import RowKey, StoredRow
 from threefold.model.times import iso
-from threefold.model.turn import ROLES
 from threefold.realms.conv.refs import ref_for
 from threefold.search.rank import Group, Placing, Turn
 from threefold.text.excerpt import excerpt
@@ -106,8 +106,7 @@ class Results(Sequence[Hit]):
         return iter(self.hits)
 
 
-@dataclass(frozen=True, slots=True)
-class Presentation:
+class Presentation(NamedTuple):
     """How hits are to be shown: the terms to mark, the roles of snippets, how many turns around, the steps."""
 
     terms: tuple[str, ...]
@@ -122,7 +121,7 @@ def present(placing: Placing, groups: Sequence[Group], rows: Iterable[StoredRow]
     The first turn of a group is the hit, the others its `also`. Turns whose rows are gone meanwhile are left out.
     """
     stored = {row.key: row for row in rows}
-    read = _by_conversation(stored.values())
+    read = _by_conversation(stored.values()) if how.snippets else {}
     hits = []
     for score, turns in groups:
         made = [_hit(placing, turn, stored, read, how) for turn in turns if placing.rows.key(turn[0]) in stored]
@@ -133,8 +132,7 @@ def present(placing: Placing, groups: Sequence[Group], rows: Iterable[StoredRow]
     return tuple(hits)
 
 
-@dataclass(frozen=True, slots=True)
-class _Read:
+class _Read(NamedTuple):
     """The rows that were read of one conversation, and the place of each turn among them."""
 
     rows: list[StoredRow]

@@ -4,27 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from threefold.errors import BytesGone, Expired, InvalidInput, NotFound, Purged
 from threefold.model.clean import storable
-from threefold.model.commit import Commit, Outcome, PutFeedback, RecordTurn
 from threefold.model.query import LISTS, ListName
-from threefold.model.record import CatalogEntry, Conversation, Feedback, StoredTurn, Timeline
 from threefold.model.ref import ConvRef, parse_ref
-from threefold.model.retention import Receipt, Target
 from threefold.model.scope import Scope, check_id
-from threefold.model.times import parse_moment
-from threefold.model.turn import Turn
+from threefold.model.times import Moment, parse_moment
 from threefold.ports import CatalogQuery
 from threefold.realms.conv.finding import MAX_LIMIT, Grouping, Request, SearchScope, check_limit, check_text, find
-from threefold.realms.conv.fold import fold
 from threefold.realms.conv.hits import Results
-from threefold.realms.conv.recorder import Moment, TurnHandle
 from threefold.realms.conv.refs import turn_ref
-from threefold.realms.conv.view import TurnView, materialise
 from threefold.realms.wiring import Ports
 from threefold.search.rank import Ranking
+
+if TYPE_CHECKING:
+    # Loaded where they are used: who searches need not wait for what records, and for the values it is made of.
+    from threefold.model.commit import Commit, Outcome
+    from threefold.model.record import CatalogEntry, Conversation, StoredTurn, Timeline
+    from threefold.model.retention import Receipt
+    from threefold.model.turn import Turn
+    from threefold.realms.conv.recorder import TurnHandle
+    from threefold.realms.conv.view import TurnView
 
 # A time to live that ends later than this has no end.
 FOREVER = datetime(9999, 1, 1, tzinfo=UTC)
@@ -43,6 +45,8 @@ class Conv:
         self, conversation: str, turn: str | None = None, title: str | None = None, started: Moment = None
     ) -> TurnHandle:
         """A new turn handle of the conversation, which is made when new. See `TurnHandle`."""
+        from threefold.realms.conv.recorder import TurnHandle
+
         return TurnHandle(conversation, self._record_handle, self._ports.clock, turn, title, started)
 
     def _record_handle(self, turn: Turn) -> tuple[str, str]:
@@ -62,6 +66,9 @@ class Conv:
 
     def record_all(self, turns: Sequence[Turn]) -> tuple[Outcome, ...]:
         """Record several turns in one transaction, all or none; one outcome for each. Raises as `record`."""
+        from threefold.model.commit import Commit, RecordTurn
+        from threefold.realms.conv.fold import fold
+
         expires = self._expires()
         folded = [fold(self._scope, turn, expires) for turn in turns]
         blobs = [data for each in folded for data in each.blobs.values()]
@@ -202,6 +209,8 @@ class Conv:
         Raises:
             NotFound: there is no such conversation.
         """
+        from threefold.model.record import Timeline
+
         turns = list(self.turns(conversation, limit=MAX_LIMIT))
         while (
             len(turns) % MAX_LIMIT == 0
@@ -222,6 +231,8 @@ class Conv:
             InvalidInput: no reference into the record. NotFound (Expired, Purged): it is not there (any more).
             Forbidden: it belongs to another app of the user.
         """
+        from threefold.realms.conv.view import materialise
+
         return materialise(self.stored(self.parse(ref, conversation)))
 
     def feedback(
@@ -236,6 +247,9 @@ class Conv:
 
         A user has one, the last; machines (`origin="machine"`) add theirs.
         """
+        from threefold.model.commit import Commit, PutFeedback
+        from threefold.model.record import Feedback
+
         if reaction is not None and reaction not in get_args(Reaction):
             raise InvalidInput(f"reaction {reaction!r} must be {', '.join(get_args(Reaction))} or None")
         if origin not in ("user", "machine") or (origin == "machine" and reaction is None):
@@ -249,6 +263,8 @@ class Conv:
 
     def forget(self, conversation: str | None = None, turn: str | None = None) -> Receipt:
         """Remove a turn, a conversation, or all of the user, from every file of the store; the receipt lists them."""
+        from threefold.model.retention import Target
+
         for name, value in (("conversation", conversation), ("turn", turn)):
             if value is not None:
                 check_id(value, name)
@@ -275,6 +291,8 @@ class Conv:
         Raises:
             NotFound (Expired, Purged): it is not there (any more). Forbidden: it belongs to another app of the user.
         """
+        from threefold.model.record import StoredTurn
+
         found = self._ports.store.turn(self._scope, ref.conversation or "", ref.turn, self._ports.clock())
         if found == "expired":
             raise Expired(f"{ref}: its time to live is over")

@@ -13,11 +13,11 @@ from typing import Any, Self
 from threefold.errors import Conflict, InvalidInput, NotFound, Unavailable
 from threefold.model.clean import storable
 from threefold.model.codec import plain_json
+from threefold.model.kinds import STEP_STATUSES, Status, StepStatus, SubmissionKind
 from threefold.model.ref import check_path
 from threefold.model.scope import check_id
-from threefold.model.times import parse_moment
+from threefold.model.times import Moment, parse_moment
 from threefold.model.turn import (
-    STEP_STATUSES,
     Attachment,
     Completion,
     ContextEvent,
@@ -25,11 +25,8 @@ from threefold.model.turn import (
     PublishedFile,
     Replay,
     Source,
-    Status,
     Step,
-    StepStatus,
     Submission,
-    SubmissionKind,
     Summary,
     Turn,
 )
@@ -37,8 +34,6 @@ from threefold.realms.conv.limits import check_file, check_submissions, check_su
 
 REPLAYED_EVENTS = frozenset({"chat.citations", "chat.step", "chat.followups"})
 STREAM_MARKERS = ("canvas", "tool", "subsystem")
-
-Moment = datetime | str | float | None
 
 
 def new_turn_id() -> str:

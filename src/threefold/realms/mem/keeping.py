@@ -16,7 +16,8 @@ from typing import Any, Final
 from threefold.errors import IntegrityError, InvalidInput
 from threefold.model.codec import digest_of, log_to_json
 from threefold.model.memory import Evidence, Memory, Revision
-from threefold.model.record import Block, Row, TurnLog, TurnRecord
+from threefold.model.record import Block, TurnLog, TurnRecord
+from threefold.model.rows import Row
 from threefold.model.times import parse_moment
 from threefold.realms.mem.scores import scores
 from threefold.text.terms import index_terms

@@ -28,8 +28,8 @@ class Step:
     """One thing to do. `keep` stands afterwards, `give` gives way to it; the other way round nothing is lost.
 
     merge: they say the same, `give` is merged into `keep`. refine: `keep` says more. supersede: they contradict each
-    other and `keep` is newer. weaken: `give` is contradicted by `keep`, which it does not give way to. retire: `give` is
-    stale; there is no `keep`.
+    other and `keep` is newer. weaken: `give` is contradicted by `keep`, and stays. retire: `give` is stale; there is no
+    `keep`.
     """
 
     act: Act
@@ -95,9 +95,7 @@ def _authority(record: Memory) -> tuple[Any, ...]:
     return vouched(record), record.pinned, own.confidence, -record.created.timestamp(), record.id
 
 
-def _merged(
-    kept: Sequence[Kept], found: Mapping[tuple[int, int], Likeness], compare: Compare
-) -> Mapping[int, int]:
+def _merged(kept: Sequence[Kept], found: Mapping[tuple[int, int], Likeness], compare: Compare) -> Mapping[int, int]:
     """Which memory is merged into which. In a group each says the same as each: alike is not passed on."""
     groups: dict[int, list[int]] = {}
     same = sorted((-like.likelihood, pair) for pair, like in found.items() if like.relation == "same")
@@ -106,7 +104,7 @@ def _merged(
         if left is right:
             continue
         joined = all(
-            pair in found and found[pair].relation == "same" or compare(kept[a], kept[b]).relation == "same"
+            (pair in found and found[pair].relation == "same") or compare(kept[a], kept[b]).relation == "same"
             for a in left
             for b in right
             for pair in [(min(a, b), max(a, b))]

@@ -9,7 +9,6 @@ from contextlib import ExitStack
 from typing import Any
 
 import threefold
-from threefold.realms.conv.view import view_to_json
 from threefold.surfaces.cli.context import Context, bold, dim
 from threefold.surfaces.cli.reading import print_hit, print_turn
 
@@ -35,6 +34,8 @@ def demo(context: Context, options: argparse.Namespace) -> int:
     # Not at the top: the other commands need not wait for them.
     import tempfile
     from importlib import resources
+
+    from threefold.realms.conv.view import view_to_json
 
     with ExitStack() as stack:
         folder = options.keep or stack.enter_context(tempfile.TemporaryDirectory(prefix="threefold-demo-"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import getpass
+import gc
 import io
 import os
 import sys
@@ -15,6 +15,9 @@ from threefold.errors import ThreefoldError
 from threefold.surfaces.cli import care, embedder, histories, memories, reading, transfer, work
 from threefold.surfaces.cli import demo as demonstration
 from threefold.surfaces.cli.context import Context
+
+# So many objects more than were given back, then the garbage collector looks for cycles; usually 700.
+_COLLECT_AFTER = 50_000
 
 _EPILOG = """\
 examples:
@@ -70,6 +73,19 @@ def _common(target: argparse.ArgumentParser, fresh: bool) -> None:
     )
 
 
+def process() -> int:
+    """`main` as all that a process does.
+
+    What is loaded stays until the process ends, so the garbage collector need not go through it: neither while a
+    command works nor at the end, when the interpreter would do so once more. What comes later it looks through seldom.
+    """
+    gc.freeze()
+    gc.set_threshold(_COLLECT_AFTER)
+    status = main()
+    gc.freeze()
+    return status
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
     _speak_utf8()
@@ -107,7 +123,11 @@ def _context(options: argparse.Namespace) -> Context:
 def _user() -> str:
     """An empty variable is refused later, never taken for someone else."""
     named = os.environ.get("THREEFOLD_USER")
-    return getpass.getuser() if named is None else named
+    if named is not None:
+        return named
+    import getpass  # seldom needed beside --user and the variable
+
+    return getpass.getuser()
 
 
 def _speak_utf8() -> None:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from threefold.errors import NotFound
-from threefold.model.record import CatalogEntry, Conversation
+from threefold.model.kinds import ROLES
 from threefold.model.times import iso
-from threefold.model.turn import ROLES
 from threefold.realms.conv.hits import Hit, Results
 from threefold.realms.conv.refs import turn_ref
-from threefold.realms.conv.view import TurnView, materialise
 from threefold.surfaces.cli.context import Context, bold, dim, one_line, visible
+
+if TYPE_CHECKING:
+    from threefold.model.record import CatalogEntry, Conversation
+    from threefold.realms.conv.view import TurnView
 
 
 def add_commands(commands: Any) -> None:
@@ -203,6 +205,8 @@ def show(context: Context, options: argparse.Namespace) -> int:
         if context.json:
             context.emit(found.as_json())
         elif found.kind == "turn":
+            from threefold.realms.conv.view import materialise
+
             print_turn(materialise(handle.conv.stored(handle.conv.parse(options.ref, options.conversation))))
         elif found.file is not None:
             file = found.file

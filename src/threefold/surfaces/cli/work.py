@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import signal
 import sys
 import threading
 from typing import Any
@@ -26,6 +25,8 @@ def worker(context: Context, options: argparse.Namespace) -> int:
     """Do what is due, once or until a signal says to stop. Several workers may share a store."""
     if options.once:
         return _once(context)
+    import signal  # the other commands need not wait for it
+
     stop = threading.Event()
     before = {sign: signal.signal(sign, lambda *_: stop.set()) for sign in (signal.SIGINT, signal.SIGTERM)}
     try:

@@ -13,8 +13,9 @@ from threefold.model.candidates import Candidates
 from threefold.model.codec import digest_of
 from threefold.model.commit import Commit, Outcome, PutFeedback, RecordTurn
 from threefold.model.query import Filter, ListName, Query
-from threefold.model.record import CatalogEntry, Feedback, RowKey, StoredTurn, TurnRecord
+from threefold.model.record import CatalogEntry, Feedback, StoredTurn, TurnRecord
 from threefold.model.retention import Receipt, Target
+from threefold.model.rows import RowKey
 from threefold.model.scope import Scope
 from threefold.model.turn import Attachment, Completion, Note, PublishedFile, Submission, Summary, Turn
 from threefold.ports import Backend, Blobs, CatalogQuery, Embedder

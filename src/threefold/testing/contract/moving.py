@@ -13,7 +13,7 @@ from threefold.backends.memory import MemoryStore
 from threefold.errors import Conflict
 from threefold.model.moving import MovedTurn
 from threefold.model.query import LISTS
-from threefold.model.record import Row
+from threefold.model.rows import Row
 from threefold.model.scope import Scope
 from threefold.testing.contract.desk import ALICE, NOW, Desk, full_turn, listed, make_turn, own, refused
 from threefold.testing.contract.suite import Contract
@@ -32,7 +32,7 @@ def memory() -> Desk:
 
 def terms(row: Row) -> Row:
     """The row as `receive` takes it."""
-    return replace(row, terms=index_terms(f"{row.author}\n{row.text}" if row.author else row.text))
+    return row._replace(terms=index_terms(f"{row.author}\n{row.text}" if row.author else row.text))
 
 
 def floats(turn: MovedTurn) -> dict[int, list[float]]:

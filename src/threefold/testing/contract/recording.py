@@ -40,7 +40,7 @@ class RecordingContract(Contract):
         assert desk.commit(RecordTurn(record)) == ("created",)
         found = desk.stored("trip", "1")
         assert found.record.log == record.log
-        assert found.record.rows == tuple(replace(row, terms=()) for row in record.rows)
+        assert found.record.rows == tuple(row._replace(terms=()) for row in record.rows)
         assert sorted(found.record.files, key=lambda f: f.path) == sorted(record.files, key=lambda f: f.path)
         assert found.record.replay == record.replay
         assert (found.record.digest, found.record.head, found.record.title) == (record.digest, record.head, "The trip")

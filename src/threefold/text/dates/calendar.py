@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from calendar import isleap, monthrange
 from datetime import UTC, date, datetime
 from typing import NamedTuple
 
@@ -48,7 +47,7 @@ def month_days(year: int, month: int) -> Days:
     """The days of a month; `month` may run over the year's end."""
     year, month = min(max(year + (month - 1) // 12, 1), 9998), (month - 1) % 12 + 1
     first = date(year, month, 1).toordinal()
-    return first, first + monthrange(year, month)[1]
+    return first, date(year + month // 12, month % 12 + 1, 1).toordinal()
 
 
 def year_days(year: int, count: int = 1) -> Days:
@@ -98,7 +97,7 @@ def date_days(year: int, month: int, day: int, last: int | None = None) -> Days 
 def years_near(month: int, day: int | None, year: int) -> tuple[int, ...]:
     """Years around `year` in which a date without a year is looked for; leap years for 29 February."""
     if (month, day) == (2, 29):
-        return tuple(y for y in range(year - 8, year + 1) if y > 0 and isleap(y))
+        return tuple(y for y in range(year - 8, year + 1) if y > 0 and date_days(y, 2, 29))
     return tuple(y for y in (year - 1, year) if y > 0)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from threefold.text.dates.calendar import FIRST_YEAR, LAST_YEAR
@@ -30,8 +29,7 @@ class Mark(NamedTuple):
     number: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Marked:
+class Marked(NamedTuple):
     """A text cut into tokens, with its marks in order."""
 
     text: str

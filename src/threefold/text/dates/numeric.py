@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 
 from threefold.text.dates.calendar import (
     FIRST_YEAR,
@@ -51,14 +52,6 @@ _RELATIVE = {"前年": -2, "재작년": -2, "去年": -1, "昨年": -1, "작년"
 _RELATIVE |= {"今年": 0, "本年": 0, "올해": 0, "明年": 1, "来年": 1, "來年": 1, "내년": 1}
 _SEASONS = {"春": 0, "夏": 1, "秋": 2, "冬": 3, "봄": 0, "여름": 1, "가을": 2, "겨울": 3}
 _YEAR_CHARACTERS = "年년月월해"
-_EAST = re.compile(
-    rf"(?<![\d{_HAN}])(?<!过去)(?<!過去)(?<!最近)(?<!农历)(?<!農曆)(?<!旧暦)"
-    rf"(?:(?P<y>\d{{4}}|[{_HAN}]{{4}})\s?[年년]|(?P<r>{'|'.join(_RELATIVE)}))?(?:度|の|的|\s)?"
-    rf"(?:(?P<m>\d{{1,2}}|[{_HAN[2:]}]{{1,2}})\s?[月월](?:份|分)?(?:の|的|\s)?"
-    rf"(?:(?P<p>{'|'.join(_CLOSE)})|(?P<d>\d{{1,2}}|[{_HAN[2:]}]{{1,3}})\s?[日号號일]"
-    rf"(?:(?:から|부터|\s)?[至到~〜～—–-]?\s?(?P<e>\d{{1,2}}|[{_HAN[2:]}]{{1,3}})\s?[日号號일](?!\s?间|間))?)?"
-    rf"|(?P<s>{'|'.join(_SEASONS)})(?:天|季)?)?"
-)
 
 
 def figures(text: str, today: int, year: int) -> Iterator[Found]:
@@ -87,7 +80,7 @@ def eastern(text: str, today: int, year: int) -> Iterator[Found]:
     """Yield what dates in Han characters or Hangul name: a year, a month, its part, a day, some days, a season."""
     if not any(map(text.__contains__, _YEAR_CHARACTERS)):
         return
-    for match in _EAST.finditer(text):
+    for match in _east().finditer(text):
         if match["m"] is None and match["y"] is None and match["s"] is None:
             continue  # nothing, or "last year" alone, which is a word like others
         named = _number(match["y"]) if match["y"] else year + _RELATIVE[match["r"]] if match["r"] else None
@@ -96,6 +89,19 @@ def eastern(text: str, today: int, year: int) -> Iterator[Found]:
         days = _eastern_days(match, named, today, year)
         if days:
             yield Found(*match.span(), *days, yearly=named is None)
+
+
+@cache
+def _east() -> re.Pattern[str]:
+    # Compiled when the first text with such a character turns up: it takes longer than all others together.
+    return re.compile(
+        rf"(?<![\d{_HAN}])(?<!过去)(?<!過去)(?<!最近)(?<!农历)(?<!農曆)(?<!旧暦)"
+        rf"(?:(?P<y>\d{{4}}|[{_HAN}]{{4}})\s?[年년]|(?P<r>{'|'.join(_RELATIVE)}))?(?:度|の|的|\s)?"
+        rf"(?:(?P<m>\d{{1,2}}|[{_HAN[2:]}]{{1,2}})\s?[月월](?:份|分)?(?:の|的|\s)?"
+        rf"(?:(?P<p>{'|'.join(_CLOSE)})|(?P<d>\d{{1,2}}|[{_HAN[2:]}]{{1,3}})\s?[日号號일]"
+        rf"(?:(?:から|부터|\s)?[至到~〜～—–-]?\s?(?P<e>\d{{1,2}}|[{_HAN[2:]}]{{1,3}})\s?[日号號일](?!\s?间|間))?)?"
+        rf"|(?P<s>{'|'.join(_SEASONS)})(?:天|季)?)?"
+    )
 
 
 def _eastern_days(match: re.Match[str], named: int | None, today: int, year: int) -> Days | None:
@@ -145,8 +151,3 @@ def _number(figure: str | None) -> int | None:
     if "十" in ones or len(tens) > 1 or len(ones) > 1:
         return None
     return 10 * (max(_HAN.index(tens) - 1, 0) if tens else 1) + (max(_HAN.index(ones) - 1, 0) if ones else 0)
-
-
-def number_of(figure: str) -> int | None:
-    """The value of a short figure in any script's digits or Han numerals; nothing for long ones."""
-    return _number(figure) if len(figure) <= 4 else None

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,8 +17,7 @@ _WIDEST = 90 * _DAY
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-@dataclass(frozen=True, slots=True)
-class Period:
+class Period(NamedTuple):
     """A part of the calendar from `since` until just before `until`, both UTC.
 
     `yearly` and `weekly` say that it comes again: "in April" is every April, "on Monday" every Monday. `since` is then

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from datetime import datetime
 
-from threefold.text.dates import numeric, ranges
+from threefold.text.dates import ranges
 from threefold.text.dates.calendar import (
     FIRST_YEAR,
     LAST_YEAR,
@@ -30,7 +30,8 @@ _DECADES = frozenset({"s", "er", "ern", "ler", "lar"})
 _THAI_YEARS = ("ปี", "ค.ศ.")
 # Marks of the direction of writing stand between the figures of Arabic and Hebrew dates.
 _DIRECTION = dict.fromkeys((0x200E, 0x200F, 0x061C))
-_DIGIT = re.compile(r"\d")
+# What every date in figures has.
+_FIGURE = re.compile(r"[\d年년月월해]")
 
 
 def periods(text: str, now: datetime) -> tuple[Period, ...]:
@@ -45,11 +46,13 @@ def periods(text: str, now: datetime) -> tuple[Period, ...]:
         text = text.translate(_DIRECTION)
     today, year = now.date().toordinal(), now.year
     found: list[Found] = []
-    if _DIGIT.search(text):
+    if _FIGURE.search(text):
+        from threefold.text.dates import numeric  # its patterns take long to compile
+
         found += numeric.figures(text, today, year)
-    found += numeric.eastern(text, today, year)
-    for one in found:
-        text = text[: one.start] + " " * (one.end - one.start) + text[one.end :]
+        found += numeric.eastern(text, today, year)
+        for one in found:
+            text = text[: one.start] + " " * (one.end - one.start) + text[one.end :]
     if seen := marked(text):
         found += _worded(seen, today, year)
     found.sort(key=lambda one: (one.start, one.since))

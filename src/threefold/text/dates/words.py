@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from threefold.text.fold import fold
 
@@ -18,9 +17,10 @@ _LONGEST_NUMBER = 4
 
 # Scripts without spaces between words, and Hangul, whose particles follow without one: each character is a token.
 _RUN = "\u0e00-\u0e7f\u0e80-\u0eff\u1000-\u109f\u1780-\u17ff\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7ff"
-_STOPS = r"\s\d!-/:-@\[-`{-~¡-©«-´¶-¹»-¿\u055a-\u055f\u05be\u05f3\u05f4\u060c\u061b\u061f\u066a-\u066d\u0964\u0965"
+_ASCII_STOPS = r"\s\d!-/:-@\[-`{-~"
+_STOPS = "¡-©«-´¶-¹»-¿\u055a-\u055f\u05be\u05f3\u05f4\u060c\u061b\u061f\u066a-\u066d\u0964\u0965"
 _STOPS += "\u2010-\u206f\u20a0-\u20cf\u3000-\u3004\u3008-\u303f\uff00-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65"
-_TOKEN = re.compile(f"(?P<number>\\d+)|(?P<run>[{_RUN}])|(?P<word>[^{_STOPS}{_RUN}]+)|[^\\s]")
+_ASCII_TOKEN = re.compile(f"(?P<number>\\d+)|(?P<word>[^{_ASCII_STOPS}]+)|[^\\s]")
 # Prefixed prepositions and articles of Hebrew and Arabic.
 _PREFIXED = re.compile(
     "[\u05d1\u05d4\u05d5\u05dc\u05de](?=[\u05d0-\u05ea]{3})|(?:وال|بال|وب|[وبلف])(?=[\u0621-\u064a]{3})"
@@ -28,8 +28,7 @@ _PREFIXED = re.compile(
 _SAME = {"’": "'", "‘": "'", "ʼ": "'", "–": "-", "—": "-", "‑": "-", "‐": "-", "،": ","}
 
 
-@dataclass(frozen=True, slots=True)
-class Tokens:
+class Tokens(NamedTuple):
     """The tokens of a text: `words` folded, with `#` for figures; `values` of figures; `found` where they are."""
 
     words: list[str]
@@ -39,7 +38,7 @@ class Tokens:
 
 def tokens(text: str) -> Tokens:
     """Cut `text` into words, figures, signs and single characters of scripts without spaces."""
-    found = list(_TOKEN.finditer(text))
+    found = list((_ASCII_TOKEN if text.isascii() else _token()).finditer(text))
     words: list[str] = []
     values: list[int | None] = []
     for match in found:
@@ -56,6 +55,12 @@ def tokens(text: str) -> Tokens:
     return Tokens(words, values, found)
 
 
+@cache
+def _token() -> re.Pattern[str]:
+    # Compiled when the first text beyond ASCII turns up: with classes so large it takes long.
+    return re.compile(f"(?P<number>\\d+)|(?P<run>[{_RUN}])|(?P<word>[^{_ASCII_STOPS}{_STOPS}{_RUN}]+)|[^\\s]")
+
+
 def bare(word: str) -> str | None:
     """A Hebrew or Arabic word without the preposition or article that is written with it."""
     match = _PREFIXED.match(word)
@@ -65,8 +70,7 @@ def bare(word: str) -> str | None:
 Meaning = tuple[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(NamedTuple):
     """What words say of dates.
 
     `phrases` maps tokens joined by a space to a kind and a value (`KINDS` in `reading`), `lengths` the first token of
