@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -59,6 +59,8 @@ class Config:
     `/v1/embeddings`, such as `"http://localhost:11434/v1"`; an `Embedder`; or None for none. `embedder_model` names the
     server's model, or the folder of an ONNX model. `embedder_key` is the server's key. `embedder_dimensions` asks the
     server for so many; without it they are what the model gives.
+
+    With `decay` memories grow less relevant once a day, in the background; else only by `Threefold.decay`.
     """
 
     embedder: Embedder | str | None = "bundled"
@@ -71,6 +73,7 @@ class Config:
     embedder_model: str | None = None
     embedder_key: str | None = field(default=None, repr=False)
     embedder_dimensions: int | None = None
+    decay: bool = True
 
 
 def default_store() -> str:
@@ -207,7 +210,8 @@ class Threefold:
     def _background(self) -> Worker:
         from threefold.jobs.worker import Worker
 
-        return Worker(self._backend, self._blobs, self.embedder, self.config.clock)
+        daily = (partial(_daily, self._backend, self.config.clock),) if self.config.decay else ()
+        return Worker(self._backend, self._blobs, self.embedder, self.config.clock, *daily)
 
     def _wake(self) -> None:
         if self._worker is not None:
@@ -251,7 +255,7 @@ class Threefold:
         """
         from threefold.realms.mem.decaying import decay
 
-        return decay(self._ports, factor, floor, older_than, cycle)
+        return decay(self._backend, self.config.clock(), factor, floor, older_than, cycle)
 
     def embed_pending(self, limit: int | None = None, on_progress: Callable[[int], None] | None = None) -> Progress:
         """Embed rows that wait, in this thread, until none is due or `limit` rows are done."""
@@ -364,6 +368,12 @@ class Threefold:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _daily(store: Backend, clock: Callable[[], datetime]) -> None:
+    from threefold.realms.mem.decaying import decay
+
+    decay(store, clock())
 
 
 def _shut(worker: Worker | None, backend: Backend) -> None:

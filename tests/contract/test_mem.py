@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from datetime import timedelta
 
@@ -415,3 +416,21 @@ def test_memories_go_with_an_export_and_come_back(open_db: Open, tmp_path) -> No
     assert [hot.record.memory for hot in alice.mem.hotset()] == ["prefers night trains"]
     threefold.restore(tmp_path / "alice.zip", into=db, user="bob")
     assert notes(db.user("bob").mem.recall("trains", tags=["旅"])) == ["prefers night trains"]
+
+
+@pytest.mark.capability("mem.decay")
+def test_background_work_runs_the_cycle_of_the_day(open_db: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("threefold.jobs.worker.SWEEP_SECONDS", 0.0)
+    monkeypatch.setattr("threefold.jobs.worker.COLLECT_SECONDS", 0.0)
+    clock = Clock()
+    db = open_db(clock=clock, background=True)
+    mem = db.user("alice").mem
+    old = mem.remember("old note")
+    clock.advance(timedelta(days=2))
+    for turn in range(200):
+        mem.remember(f"note {turn}")  # wakes it
+        if mem.scores(old.id).relevance < 1.0:
+            break
+        time.sleep(0.05)
+    assert mem.scores(old.id).relevance == pytest.approx(0.95)
+    assert db.decay() is False

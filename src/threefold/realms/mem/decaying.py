@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from threefold.errors import Conflict, InvalidInput
@@ -10,10 +10,10 @@ from threefold.model.codec import digest_of, log_to_json
 from threefold.model.commit import Commit, RecordTurn
 from threefold.model.record import TurnLog, TurnRecord
 from threefold.model.times import iso, parse_moment
+from threefold.ports import Store
 from threefold.realms.mem import checking
 from threefold.realms.mem.places import DECAYS
 from threefold.realms.mem.scores import Decay
-from threefold.realms.wiring import Ports
 
 _LEDGER: Final = ("decays", "cycles")
 # Some years of daily cycles; what is older has brought everything down to its floor.
@@ -21,12 +21,19 @@ _MOST: Final = 2_000
 _TRIES: Final = 5
 
 
-def decays(ports: Ports) -> tuple[Decay, ...]:
+def decays(store: Store, now: datetime) -> tuple[Decay, ...]:
     """The cycles so far, oldest first."""
-    return tuple(_from_json(each) for each in _read(ports)[0])
+    return tuple(_from_json(each) for each in _read(store, now)[0])
 
 
-def decay(ports: Ports, factor: float, floor: float, older_than: float, cycle: str | None) -> bool:
+def decay(
+    store: Store,
+    now: datetime,
+    factor: float = 0.95,
+    floor: float = 0.1,
+    older_than: float = 86_400.0,
+    cycle: str | None = None,
+) -> bool:
     """Run a cycle; False where one of this name ran already.
 
     Raises:
@@ -35,10 +42,9 @@ def decay(ports: Ports, factor: float, floor: float, older_than: float, cycle: s
     factor, floor = checking.share(factor, "factor"), checking.share(floor, "floor")
     if isinstance(older_than, bool) or not isinstance(older_than, int | float) or not 0 <= older_than <= 1e9:
         raise InvalidInput(f"older_than {older_than!r} must be seconds from 0 to 1,000,000,000")
-    now = ports.clock()
     name = now.date().isoformat() if cycle is None else checking.kind_name(cycle)
     for _ in range(_TRIES):
-        cycles, digest = _read(ports)
+        cycles, digest = _read(store, now)
         if any(each["cycle"] == name for each in cycles):
             return False
         new = {"cycle": name, "at": iso(now), "factor": factor, "floor": floor, "older_than": older_than}
@@ -46,15 +52,15 @@ def decay(ports: Ports, factor: float, floor: float, older_than: float, cycle: s
         body = {"cycles": [*cycles, new][-_MOST:]}
         record = TurnRecord(*_LEDGER, "minimal", log, (), (), body, digest_of([log_to_json(log), body]), "")
         try:
-            ports.store.commit(Commit(DECAYS, (RecordTurn(record, replaces=digest),)))
+            store.commit(Commit(DECAYS, (RecordTurn(record, replaces=digest),)))
         except Conflict:
             continue  # another process ran one meanwhile, perhaps this one
         return True
     raise Conflict("cycles of decay are being run by many at once; try again")
 
 
-def _read(ports: Ports) -> tuple[list[dict[str, Any]], str]:
-    found = ports.store.records(DECAYS, [_LEDGER], ports.clock())
+def _read(store: Store, now: datetime) -> tuple[list[dict[str, Any]], str]:
+    found = store.records(DECAYS, [_LEDGER], now)
     return (list(found[0].replay["cycles"]), found[0].digest) if found else ([], "")
 
 

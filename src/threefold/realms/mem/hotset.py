@@ -45,7 +45,8 @@ def hotset(
     scope: Scope, ports: Ports, goal: str | None = None, limit: int = SIZE, layers: tuple[Layer, ...] = LAYERS
 ) -> tuple[Hot, ...]:
     """The hotset; with a `goal` what answers it comes before what is as salient and does not."""
-    now, cycles = ports.clock(), decays(ports)
+    now = ports.clock()
+    cycles = decays(ports.store, now)
     shelf = Shelf(scope, ports)
     wanted = Wanted(layers, statuses=("active",))
     answers: dict[str, float] = {}

@@ -207,7 +207,7 @@ class Mem:
 
     def scores(self, id: str) -> Scores:  # noqa: A002
         """A memory's scores now, and from what they are."""
-        return scores(self._seen(id).record, self._ports.clock(), decays(self._ports))
+        return scores(self._seen(id).record, self._ports.clock(), decays(self._ports.store, self._ports.clock()))
 
     def history(self, id: str) -> tuple[Revision, ...]:  # noqa: A002
         """What became of it: who changed it, when, why, and how it stood afterwards; oldest first."""

@@ -124,7 +124,8 @@ def recall(
     """Answer a question from memory; the arguments are checked but for `limit` and `mode`."""
     if mode not in _LISTS:
         raise InvalidInput(f"mode {mode!r} must be one of {', '.join(_LISTS)}")
-    now, cycles = ports.clock(), decays(ports)
+    now = ports.clock()
+    cycles = decays(ports.store, now)
     shelf = Shelf(scope, ports)
     since = touched_since(wanted.min_relevance, cycles)
     ranked: list[_Ranked] = []

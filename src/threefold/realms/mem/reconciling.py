@@ -71,7 +71,7 @@ def propose(scope: Scope, ports: Ports, place: places.Place) -> Proposal:
     def alike(one: Kept, other: Kept) -> Likeness:
         return compare(notes[number[one.record.id]], notes[number[other.record.id]])
 
-    steps = plan(kept, _pairs(notes, vectors), alike, now, decays(ports))
+    steps = plan(kept, _pairs(notes, vectors), alike, now, decays(ports.store, now))
     touched = {id_ for step in steps for id_ in (step.give, step.keep) if id_ is not None}
     seen = {each.record.id: each.digest for each in kept if each.record.id in touched}
     return Proposal(digest_of([[step.as_json() for step in steps], seen])[:20], now, steps, seen)
