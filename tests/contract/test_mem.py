@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable
 from datetime import timedelta
@@ -434,3 +435,44 @@ def test_background_work_runs_the_cycle_of_the_day(open_db: Open, monkeypatch: p
         time.sleep(0.05)
     assert mem.scores(old.id).relevance == pytest.approx(0.95)
     assert db.decay() is False
+
+
+MEM0 = {"results": [
+    {"id": "a1", "memory": "Dev works at TechCorp", "created_at": "2025-03-01T10:00:00-08:00", "user_id": "dev",
+     "updated_at": "2025-06-01T10:00:00-07:00", "metadata": {"type": "work"}, "categories": ["career"]},
+    {"id": "a2", "memory": "喜欢喝茶", "created_at": "2025-03-02T10:00:00Z", "metadata": None, "categories": None},
+    {"id": "a3", "memory": ""},
+    {"id": "a4", "memory": "bad time", "created_at": "sometime"},
+]}  # fmt: skip
+CHATGPT = [
+    {"content": "Prefers metric units", "enabled": True, "created_at": 1709654400.5},
+    {"content": "Is training for a marathon", "enabled": False, "created_at": 1709654401},
+    "A plain line", 5,
+]  # fmt: skip
+
+
+@pytest.mark.capability("mem.import")
+def test_memories_of_other_systems_come_in_with_their_times(db: threefold.Threefold, tmp_path) -> None:
+    mem = db.user("alice").mem
+    for name, value, counts in (("mem0.json", MEM0, (2, 2)), ("memory.json", CHATGPT, (3, 1))):
+        (tmp_path / name).write_text(json.dumps(value, ensure_ascii=False), "utf-8-sig")
+        done = mem.import_memories(tmp_path / name)
+        assert (done.imported, len(done.skipped)) == counts, done
+        again = mem.import_memories(tmp_path / name)
+        assert (again.imported, again.unchanged) == (0, counts[0])
+    (work,) = mem.list(tags=["career"])
+    assert (work.memory, work.metadata) == ("Dev works at TechCorp", {"type": "work"})
+    assert (work.created.isoformat(), work.touched.isoformat()) == (
+        "2025-03-01T18:00:00+00:00", "2025-06-01T17:00:00+00:00",
+    )  # fmt: skip
+    assert (work.evidence[0].signal, work.evidence[0].by, work.evidence[0].source) == ("imported", "import", "a1")
+    assert {each.memory for each in mem.list()} == {
+        "Dev works at TechCorp", "喜欢喝茶", "Prefers metric units", "A plain line",
+    }  # fmt: skip
+    assert [each.memory for each in mem.list(statuses=["retired"])] == ["Is training for a marathon"]
+    assert db.user("dev").mem.list() == ()  # whose it was there says nothing here
+    (tmp_path / "none.json").write_text("{}")
+    (tmp_path / "broken.json").write_text("{")
+    for name, error in (("none.json", InvalidInput), ("broken.json", InvalidInput), ("missing.json", NotFound)):
+        with pytest.raises(error):
+            mem.import_memories(tmp_path / name)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import secrets
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from threefold.errors import Conflict, Forbidden, InvalidInput
@@ -16,6 +19,7 @@ from threefold.realms.mem import changing, checking, places
 from threefold.realms.mem.changing import Draft, Writer
 from threefold.realms.mem.decaying import decays
 from threefold.realms.mem.hotset import SIZE, Hot, hotset
+from threefold.realms.mem.importing import Found, Imported, Skipped, read
 from threefold.realms.mem.keeping import Kept, as_of, content_key
 from threefold.realms.mem.policy import Policy, Rule, allow, policy_for
 from threefold.realms.mem.recalling import MAX_LIMIT, Mode, Recall, Wanted, recall
@@ -127,6 +131,40 @@ class Mem:
         self._may_curate(id)
         self._shelf.one(id)
         return self._ports.store.purge(self._shelf.place(id), Target(conversation=id))
+
+    def import_memories(self, path: str | Path) -> Imported:
+        """Take in memories of another system from a JSON file: mem0's, ChatGPT's `memory.json`, or a list like them.
+
+        With their own times. What is there already stays; what was switched off there comes as retired.
+
+        Raises:
+            NotFound, Unavailable, InvalidInput: the file is not there, cannot be read, or holds no list of memories.
+        """
+        if self._scope.agent is not None:
+            raise Forbidden("importing is the person's: use a handle without agent")
+        counts, skipped = Counter[bool](), list[Skipped]()
+        for found in read(Path(path)):
+            if isinstance(found, Skipped):
+                skipped.append(found)
+            else:
+                counts[self._take_in(found)] += 1
+        return Imported(counts[True], counts[False], tuple(skipped))
+
+    def _take_in(self, found: Found) -> bool:
+        """Keep a memory of another system; False where it is there."""
+        draft = self._draft(found.memory, "", "fact", None, found.tags, None, None, False, "shared", found.name,
+                            found.metadata, None)  # fmt: skip
+        where, now = places.place_of(self._scope, self._place), self._ports.clock()
+        key = content_key(draft.memory, draft.layer, draft.owner)
+        if self._shelf.newest(where, ((f"key:{key}",),), 1):
+            return False
+        touched = min(found.touched or found.made or now, now)
+        writer = Writer("import", min(found.made or touched, touched))
+        made = changing.made(places.prefix(self._place) + key, draft, "active", writer, "imported")
+        made = replace(made, record=replace(made.record, touched=touched))
+        if not found.held:
+            made = changing.set_aside(made, "retired", Writer("import", now), "switched off where it came from")
+        return self._shelf.put([(made, "")])
 
     def allow(self, rule: Rule, kinds: Collection[str] = (), agent: str | None = None) -> Policy:
         """What agents may do: `off`, `propose` (the default), or `auto` for some `kinds`; all of them, or one `agent`.

@@ -81,6 +81,9 @@ def _add_acts(acts: Any) -> None:
     act.add_argument("--revision", type=int, help="only if it is at this one")
     act.add_argument("--why", help="a reason, kept in the history")
     _one(acts, "delete", "remove it with its history from every file of the store", delete)
+    act = acts.add_parser("import", help="memories of other systems from JSON: mem0's, ChatGPT's memory.json")
+    act.add_argument("path", nargs="+", help="a file")
+    act.set_defaults(run=import_)
     act = acts.add_parser("policy", help="what agents may do with memory")
     act.add_argument("rule", nargs="?", choices=("off", "propose", "auto"), help="set it; without: show it")
     act.add_argument("--kind", action="append", default=[], help="with auto: a kind that is held at once")
@@ -246,6 +249,23 @@ def delete(context: Context, options: argparse.Namespace) -> int:
     print(f"removed {options.id} with its history")
     for left in receipt.leftovers:
         print(f"threefold: left for later: {left}", file=sys.stderr)
+    return 0
+
+
+def import_(context: Context, options: argparse.Namespace) -> int:
+    """Take in memories of other systems."""
+    with context.open(make=True) as db:
+        done = [context.handle(db).mem.import_memories(path) for path in options.path]
+        db.embed_pending()
+    imported, unchanged = sum(each.imported for each in done), sum(each.unchanged for each in done)
+    skipped = [each for one in done for each in one.skipped]
+    if context.json:
+        said = [{"where": each.where, "why": each.why} for each in skipped]
+        context.emit({"imported": imported, "unchanged": unchanged, "skipped": said})
+        return 0
+    print(f"{imported} imported, {unchanged} there already, {len(skipped)} skipped")
+    for each in skipped:
+        print(f"threefold: skipped {visible(each.where)}: {visible(each.why)}", file=sys.stderr)
     return 0
 
 

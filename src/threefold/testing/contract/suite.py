@@ -91,6 +91,7 @@ CAPABILITIES = (
     "mem.decay",
     "mem.input",
     "mem.portable",
+    "mem.import",
     "blobs.immutable",
     "blobs.owners",
     "blobs.delete",
