@@ -476,3 +476,44 @@ def test_memories_of_other_systems_come_in_with_their_times(db: threefold.Threef
     for name, error in (("none.json", InvalidInput), ("broken.json", InvalidInput), ("missing.json", NotFound)):
         with pytest.raises(error):
             mem.import_memories(tmp_path / name)
+
+
+@pytest.mark.capability("mem.mirror")
+def test_memories_can_be_read_and_edited_as_files(db: threefold.Threefold, tmp_path) -> None:
+    mem, folder = db.user("alice").mem, tmp_path / "notes"
+    trains = mem.remember("prefers trains", context='said "so"\nin Lisbon', kind="preference", tags=["旅", 'a"b'])
+    tea = mem.remember("喜欢喝茶 🍵", pinned=True)
+    gone = mem.remember("to be deleted \x7f\x00 +++ ## Context", importance=0.25)
+    assert sorted(mem.sync(folder).written) == sorted((trains.id, tea.id, gone.id))
+    assert (folder / f"prefers-trains.{trains.id}.md").is_file()
+    idle = mem.sync(folder)
+    assert idle == type(idle)()
+
+    def file_of(record: Memory):
+        (file,) = folder.glob(f"*{record.id}.md")
+        return file
+
+    text = file_of(trains).read_text("utf-8")
+    file_of(trains).write_text(text.replace("prefers trains", "prefers night trains").replace('"旅", ', ""), "utf-8")
+    file_of(gone).unlink()
+    (folder / "new.md").write_text("allergic to peanuts\n\n## Context\n\ntold the doctor\n", "utf-8")
+    (folder / "bad.md").write_text("+++\nkind = \n+++\nx", "utf-8")
+    mem.update(tea.id, memory="喜欢喝绿茶")
+    done = mem.sync(folder)
+    assert (done.updated, done.retired, done.written) == ([trains.id], [gone.id], [tea.id])
+    assert [name for name, _ in done.skipped] == ["bad.md"]
+    (new,) = (mem.get(id_) for id_ in done.created)
+    assert (new.memory, new.context) == ("allergic to peanuts", "told the doctor")
+    after = mem.get(trains.id)
+    assert (after.memory, after.tags, after.context) == ("prefers night trains", ('a"b',), 'said "so"\nin Lisbon')
+    assert mem.history(trains.id)[-1].why == "edited in its file"
+    assert mem.get(gone.id).status == "retired"
+    assert "喜欢喝绿茶" in file_of(tea).read_text("utf-8")
+    # Both sides changed: nobody's change is lost.
+    file_of(tea).write_text(file_of(tea).read_text("utf-8").replace("绿茶", "红茶"), "utf-8")
+    mem.update(tea.id, memory="喜欢喝白茶")
+    conflict = mem.sync(folder)
+    assert [name for name, _ in conflict.conflicts] == [file_of(tea).name]
+    assert "白茶" in conflict.conflicts[0][1]
+    assert ("红茶" in file_of(tea).read_text("utf-8"), mem.get(tea.id).memory) == (True, "喜欢喝白茶")
+    assert len(mem.sync(folder).conflicts) == 1

@@ -21,10 +21,12 @@ from threefold.realms.mem.decaying import decays
 from threefold.realms.mem.hotset import SIZE, Hot, hotset
 from threefold.realms.mem.importing import Found, Imported, Skipped, read
 from threefold.realms.mem.keeping import Kept, as_of, content_key
+from threefold.realms.mem.mirror import Folder, Synced
 from threefold.realms.mem.policy import Policy, Rule, allow, policy_for
 from threefold.realms.mem.recalling import MAX_LIMIT, Mode, Recall, Wanted, recall
 from threefold.realms.mem.scores import Scores, scores
 from threefold.realms.mem.shelf import Shelf
+from threefold.realms.mem.syncing import sync
 from threefold.realms.wiring import Ports
 
 _TRIES = 5
@@ -165,6 +167,23 @@ class Mem:
         if not found.held:
             made = changing.set_aside(made, "retired", Writer("import", now), "switched off where it came from")
         return self._shelf.put([(made, "")])
+
+    def sync(self, folder: str | Path) -> Synced:
+        """Bring a folder of Markdown files and what is held together: take in what a person edited, added or deleted
+        there, and write what changed here. What was changed on both sides is left alone and told as a conflict.
+
+        Raises:
+            Unavailable, InvalidInput: the folder cannot be used, or what it remembers is damaged.
+        """
+        if self._scope.agent is not None:
+            raise Forbidden("syncing is the person's: use a handle without agent")
+        layers = places.LAYERS_OF[self._place]
+        held: dict[str, Memory] = {}
+        page = self.list(layers=layers, limit=MAX_LIMIT)
+        while page:
+            held.update({record.id: record for record in page})
+            page = self.list(layers=layers, limit=MAX_LIMIT, after=page[-1])
+        return sync(Folder.open(Path(folder)), self, held)
 
     def allow(self, rule: Rule, kinds: Collection[str] = (), agent: str | None = None) -> Policy:
         """What agents may do: `off`, `propose` (the default), or `auto` for some `kinds`; all of them, or one `agent`.

@@ -84,6 +84,11 @@ def _add_acts(acts: Any) -> None:
     act = acts.add_parser("import", help="memories of other systems from JSON: mem0's, ChatGPT's memory.json")
     act.add_argument("path", nargs="+", help="a file")
     act.set_defaults(run=import_)
+    act = acts.add_parser(
+        "sync", help="a folder of Markdown files to read and edit, brought together with what is held"
+    )
+    act.add_argument("folder", help="made where it is missing")
+    act.set_defaults(run=sync)
     act = acts.add_parser("policy", help="what agents may do with memory")
     act.add_argument("rule", nargs="?", choices=("off", "propose", "auto"), help="set it; without: show it")
     act.add_argument("--kind", action="append", default=[], help="with auto: a kind that is held at once")
@@ -267,6 +272,24 @@ def import_(context: Context, options: argparse.Namespace) -> int:
     for each in skipped:
         print(f"threefold: skipped {visible(each.where)}: {visible(each.why)}", file=sys.stderr)
     return 0
+
+
+def sync(context: Context, options: argparse.Namespace) -> int:
+    """Bring a folder and memory together; conflicts are shown and make the exit status 1."""
+    with context.open() as db:
+        done = context.handle(db).mem.sync(options.folder)
+        db.embed_pending()
+    counts = {name: getattr(done, name) for name in ("written", "updated", "created", "retired")}
+    told = {"conflicts": done.conflicts, "skipped": done.skipped}
+    if context.json:
+        shown = {name: [{"file": file, "why": why} for file, why in each] for name, each in told.items()}
+        context.emit({**counts, **shown})
+    else:
+        print(", ".join(f"{len(ids)} {name}" for name, ids in counts.items()))
+        for name, each in told.items():
+            for file, why in each:
+                print(f"threefold: {name}: {visible(file)}: {visible(why)}", file=sys.stderr)
+    return 1 if done.conflicts or done.skipped else 0
 
 
 def policy(context: Context, options: argparse.Namespace) -> int:

@@ -92,6 +92,7 @@ CAPABILITIES = (
     "mem.input",
     "mem.portable",
     "mem.import",
+    "mem.mirror",
     "blobs.immutable",
     "blobs.owners",
     "blobs.delete",
