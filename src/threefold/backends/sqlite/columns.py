@@ -80,7 +80,7 @@ class ColumnCache:
     """
 
     def __init__(self, max_bytes: int = CACHE_BYTES) -> None:
-        self._recent: Recent[Columns] = Recent(max_bytes)
+        self._recent: Recent[int, Columns] = Recent(max_bytes)
 
     def of(self, db: apsw.Connection, owner: Owner) -> Columns:
         """The columns of all rows of the owner."""

@@ -71,7 +71,7 @@ def _moved(db: apsw.Connection, owner: int, key: TurnKey) -> MovedTurn | None:
     if found is None:
         return None
     positions, app, first = found
-    record = read_record(db, owner, key.arrival, key.conversation)
+    record = read_record(db, owner, key.arrival)
     feedback = read_feedback(db, owner, key.arrival)
     return MovedTurn(record, first or 0, positions, app, feedback, _vectors(db, owner, key.arrival))
 

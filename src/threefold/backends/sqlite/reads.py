@@ -12,7 +12,7 @@ import apsw
 
 from threefold.backends.sqlite.connection import fetch, one, scalar
 from threefold.backends.sqlite.keys import find_owner, marks
-from threefold.backends.sqlite.records import read_feedback, read_record
+from threefold.backends.sqlite.records import read_feedback, read_record, read_records
 from threefold.backends.sqlite.rows import LIVE
 from threefold.errors import Forbidden
 from threefold.model.record import CatalogEntry, Conversation, StoredTurn, TurnRecord
@@ -47,7 +47,7 @@ def turn(db: apsw.Connection, scope: Scope, conversation: str, name: str, now: d
         raise Forbidden(f"turn {name!r} of conversation {conversation!r} belongs to another app")
     if expires is not None and expires <= to_micros(now):
         return "expired"
-    record = replace(read_record(db, owner, number, conversation), title=title)
+    record = replace(read_record(db, owner, number), title=title)
     return StoredTurn(record, _ordinal(db, parent, started, name, now), read_feedback(db, owner, number))
 
 
@@ -58,22 +58,19 @@ def records(
     owner = find_owner(db, scope)
     if owner is None:
         return ()
-    found = []
-    for conversation, name in dict.fromkeys(keys):
-        there = one(
-            db,
-            """SELECT t.id, t.app, t.expires FROM conversations AS c JOIN turns AS t ON t.conversation = c.id
-               WHERE c.owner = ? AND c.name = ? AND t.name = ?""",
-            (owner, conversation, name),
-        )
-        if there is None:
-            continue
-        number, app, expires = there
-        if scope.app is not None and app != scope.app:
-            raise Forbidden(f"turn {name!r} of conversation {conversation!r} belongs to another app")
-        if expires is None or expires > to_micros(now):
-            found.append(read_record(db, owner, number, conversation))
-    return tuple(found)
+    found = fetch(
+        db,
+        """SELECT t.id, t.app, t.expires, c.name, t.name FROM json_each(?) AS wanted
+           CROSS JOIN conversations AS c ON c.owner = ? AND c.name = wanted.value ->> 0
+           CROSS JOIN turns AS t ON t.conversation = c.id AND t.name = wanted.value ->> 1 AND +t.owner = c.owner
+           ORDER BY wanted.key""",
+        (json.dumps(list(dict.fromkeys(keys))), owner),
+    )
+    foreign = next((entry for entry in found if scope.app is not None and entry[1] != scope.app), None)
+    if foreign is not None:
+        raise Forbidden(f"turn {foreign[4]!r} of conversation {foreign[3]!r} belongs to another app")
+    live = [number for number, _, expires, *_ in found if expires is None or expires > to_micros(now)]
+    return read_records(db, owner, live)
 
 
 def _ordinal(db: apsw.Connection, conversation: int, started: int, name: str, now: datetime) -> int:

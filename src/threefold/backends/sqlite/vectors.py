@@ -55,7 +55,7 @@ class VectorCache:
     """
 
     def __init__(self, max_bytes: int = CACHE_BYTES) -> None:
-        self._recent: Recent[_Matrix] = Recent(max_bytes)
+        self._recent: Recent[int, _Matrix] = Recent(max_bytes)
 
     def scores(self, db: apsw.Connection, owner: Owner, vector: np.ndarray) -> tuple[Ints, Vectors]:
         """The numbers of the owner's rows that have a vector, ascending, and the inner products with this one."""
