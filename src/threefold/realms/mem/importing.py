@@ -44,7 +44,7 @@ class Skipped(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
+class ImportedMemories:
     """How many memories are new, how many were there already, and what was skipped."""
 
     imported: int

@@ -19,7 +19,7 @@ from threefold.realms.mem import changing, checking, places
 from threefold.realms.mem.changing import Draft, Writer
 from threefold.realms.mem.decaying import decays
 from threefold.realms.mem.hotset import SIZE, Hot, hotset
-from threefold.realms.mem.importing import Found, Imported, Skipped, read
+from threefold.realms.mem.importing import Found, ImportedMemories, Skipped, read
 from threefold.realms.mem.keeping import Kept, as_of, content_key
 from threefold.realms.mem.mirror import Folder, Synced
 from threefold.realms.mem.policy import Policy, Rule, allow, policy_for
@@ -134,7 +134,7 @@ class Mem:
         self._shelf.one(id)
         return self._ports.store.purge(self._shelf.place(id), Target(conversation=id))
 
-    def import_memories(self, path: str | Path) -> Imported:
+    def import_memories(self, path: str | Path) -> ImportedMemories:
         """Take in memories of another system from a JSON file: mem0's, ChatGPT's `memory.json`, or a list like them.
 
         With their own times. What is there already stays; what was switched off there comes as retired.
@@ -150,7 +150,7 @@ class Mem:
                 skipped.append(found)
             else:
                 counts[self._take_in(found)] += 1
-        return Imported(counts[True], counts[False], tuple(skipped))
+        return ImportedMemories(counts[True], counts[False], tuple(skipped))
 
     def _take_in(self, found: Found) -> bool:
         """Keep a memory of another system; False where it is there."""

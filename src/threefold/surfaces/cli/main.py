@@ -7,7 +7,7 @@ import gc
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from threefold import __version__
 from threefold.app import default_blobs, default_store
@@ -44,7 +44,15 @@ def parser() -> argparse.ArgumentParser:
         module.add_commands(commands)
     for command in commands.choices.values():
         _common(command, fresh=False)
+        for act in acts_of(command).values():
+            _common(act, fresh=False)
     return root
+
+
+def acts_of(command: argparse.ArgumentParser) -> Mapping[str, argparse.ArgumentParser]:
+    """The commands of a command, such as `list` of `memories`."""
+    found = (action.choices for action in command._actions if isinstance(action, argparse._SubParsersAction))  # noqa: SLF001
+    return dict(next(found, None) or {})
 
 
 def _common(target: argparse.ArgumentParser, fresh: bool) -> None:

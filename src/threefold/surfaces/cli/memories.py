@@ -72,12 +72,17 @@ def _add_acts(acts: Any) -> None:
     _one(acts, "pin", "into the hotset", _changed(lambda mem, options: mem.pin(options.id)))
     _one(acts, "unpin", "out of the hotset", _changed(lambda mem, options: mem.pin(options.id, False)))
     act = _one(acts, "update", "change a memory", _changed(_update))
-    for name in ("memory", "context", "kind", "owner"):
-        act.add_argument(f"--{name}")
-    act.add_argument("--layer", choices=LAYERS)
-    act.add_argument("--importance", type=float)
-    act.add_argument("--add-tag", action="append", default=[], metavar="TAG")
-    act.add_argument("--remove-tag", action="append", default=[], metavar="TAG")
+    for name, about in (
+        ("memory", "the note"),
+        ("context", "why it is there"),
+        ("kind", "the kind"),
+        ("owner", "whom"),
+    ):
+        act.add_argument(f"--{name}", help=f"{about}, anew")
+    act.add_argument("--layer", choices=LAYERS, help="how long it lives")
+    act.add_argument("--importance", type=float, help="from 0 to 1")
+    act.add_argument("--add-tag", action="append", default=[], metavar="TAG", help="may be repeated")
+    act.add_argument("--remove-tag", action="append", default=[], metavar="TAG", help="may be repeated")
     act.add_argument("--revision", type=int, help="only if it is at this one")
     act.add_argument("--why", help="a reason, kept in the history")
     _one(acts, "delete", "remove it with its history from every file of the store", delete)
