@@ -40,7 +40,10 @@ SECTIONS: list[tuple[str, list[Any]]] = [
     ("The store and the handle", [threefold.Threefold, threefold.Handle, Commons]),
     ("Recording", [TurnHandle]),
     ("The record", [Conv]),
-    ("Curated memory", [Mem, Memory, Evidence, Revision, Scores, Recall, Recalled, Hot, Policy, ImportedMemories, Synced]),
+    (
+        "Curated memory",
+        [Mem, Memory, Evidence, Revision, Scores, Recall, Recalled, Hot, Policy, ImportedMemories, Synced],
+    ),
     ("Ranking", [threefold.Ranking]),
     (
         "What comes back",

@@ -51,8 +51,10 @@ def parser() -> argparse.ArgumentParser:
 
 def acts_of(command: argparse.ArgumentParser) -> Mapping[str, argparse.ArgumentParser]:
     """The commands of a command, such as `list` of `memories`."""
-    found = (action.choices for action in command._actions if isinstance(action, argparse._SubParsersAction))  # noqa: SLF001
-    return dict(next(found, None) or {})
+    for action in command._actions:  # noqa: SLF001 - no public way
+        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
+            return dict(action.choices)
+    return {}
 
 
 def _common(target: argparse.ArgumentParser, fresh: bool) -> None:
