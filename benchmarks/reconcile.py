@@ -26,7 +26,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print."""
     options = _options(arguments)
     pieces = _pieces(options.embedder)
-    told = [(pair, compare(note_of(pair.first, pieces), note_of(pair.second, pieces)).relation) for pair in pairs(options.half)]
+    told = [
+        (pair, compare(note_of(pair.first, pieces), note_of(pair.second, pieces)).relation)
+        for pair in pairs(options.half)
+    ]
     for line in _relations(told) if options.relations else _merged(told):
         print(json.dumps(line, ensure_ascii=False), flush=True)
     return 0
@@ -49,7 +52,10 @@ def _merged(told: Sequence[tuple[Pair, str]]) -> Iterator[dict[str, Any]]:
         own = [(pair.relation, relation) for pair, relation in told if group in ("all", pair.language)]
         merged = sum(relation == "same" for _, relation in own)
         right = sum(pair == relation == "same" for pair, relation in own)
-        metrics = {"precision": right / merged if merged else 1.0, "recall": right / sum(was == "same" for was, _ in own)}
+        metrics = {
+            "precision": right / merged if merged else 1.0,
+            "recall": right / sum(was == "same" for was, _ in own),
+        }
         yield {"unit": "pair", "group": group, "n": len(own), "metrics": metrics}
 
 

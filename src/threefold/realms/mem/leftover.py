@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
-from threefold.realms.mem.aligning import Alignment, align, kindred, swapped
+from threefold.realms.mem.aligning import Alignment, align, scattered, swapped
+from threefold.realms.mem.forms import kindred
 from threefold.realms.mem.units import Unit
 from threefold.realms.mem.words import words
 
@@ -49,7 +50,8 @@ class Seen:
     part of the longer note `share`; of values on both sides `told`, the first of them at `place` (0 to 1) of its note.
 
     Conflicts: `number`, `date`, `half` of the day and `sign` are 1 if one note has one that the other lacks, 2 if each
-    has; `denial` if one says that it is not so, `swap` if two parts changed places, `empty` if a note says nothing.
+    has; `denial` if one says that it is not so, `swap` if two parts changed places, `scattered` if all did, `empty` if
+    a note says nothing.
     `compared` and `changed` tell what the notes are about: what is liked better, and what is no longer so.
     """
 
@@ -66,6 +68,7 @@ class Seen:
     sign: int
     denial: bool
     swap: bool
+    scattered: bool
     empty: bool
     compared: bool
     changed: bool
@@ -74,7 +77,7 @@ class Seen:
     def conflict(self) -> bool:
         """Whether the notes cannot say the same."""
         told = self.number or self.date or self.half > 1 or self.sign
-        return bool(told or self.denial or self.swap or self.empty)
+        return bool(told or self.denial or self.swap or self.scattered or self.empty)
 
     @property
     def clash(self) -> bool:
@@ -89,9 +92,7 @@ class Seen:
 def seen_of(first: Analysed, second: Analysed) -> Seen:
     """Align two notes and look at what is left."""
     found = align(first.units, second.units)
-    left = [
-        [note.units[at] for at in places] for note, places in zip((first, second), found.left, strict=True)
-    ]
+    left = [[note.units[at] for at in places] for note, places in zip((first, second), found.left, strict=True)]
     masses = _masses(first, second, found)
     values = [sum(unit.weight for unit in side if unit.kind in _VALUES) for side in left]
     known = words()
@@ -108,11 +109,20 @@ def seen_of(first: Analysed, second: Analysed) -> Seen:
         half=_told(left, "half"),
         sign=_told(left, "code", "sign"),
         denial=(first.denials > 0) != (second.denials > 0),
-        swap=sum(map(len, found.left)) <= _FEW and swapped(found),
+        swap=(sum(map(len, found.left)) <= _FEW and swapped(first.units, second.units, found)) or _passive(left, found),
+        scattered=scattered(found),
         empty=not (first.mass and second.mass) and first.folded != second.folded,
         compared=all(known.comparing.search(note.folded) for note in (first, second)),
         changed=bool(known.changing.search(first.folded)) != bool(known.changing.search(second.folded)),
     )
+
+
+def _passive(left: Sequence[Sequence[Unit]], found: Alignment) -> bool:
+    """Whether "by" alone tells the notes apart, in the same order: "Anna was called by Ben" and "Anna called Ben"."""
+    agents = words().agents
+    by = [any(unit.form in agents for unit in side) for side in left]
+    rest = any(unit.weight > 0.0 and unit.form not in agents for side in left for unit in side)
+    return by[0] != by[1] and not rest and found.order == sorted(found.order)
 
 
 def _told(left: Sequence[Sequence[Unit]], *which: str) -> int:
@@ -135,7 +145,10 @@ def _masses(first: Analysed, second: Analysed, found: Alignment) -> tuple[float,
     masses = [sum(weight for _, weight in side) for side in (ours, theirs)]
     if not (first.pieces and second.pieces and ours and theirs and max(len(ours), len(theirs)) <= _MAX_MEANT):
         return masses[0], masses[1]
-    meant, told = [[pieces(word).sum(axis=0) for word, _ in side] for pieces, side in ((first.pieces, ours), (second.pieces, theirs))]
+    meant, told = [
+        [pieces(word).sum(axis=0) for word, _ in side]
+        for pieces, side in ((first.pieces, ours), (second.pieces, theirs))
+    ]
     near = [
         (_nearness(meant[i], told[j]), i, j)
         for i, (one, _) in enumerate(ours)

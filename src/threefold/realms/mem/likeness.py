@@ -118,7 +118,7 @@ def saturated(value: float) -> float:
 
 def _other(seen: Seen) -> Relation:
     """What notes are to each other that are not the same."""
-    if seen.empty or seen.unmatched - seen.told > _BESIDE:
+    if seen.empty or seen.scattered or seen.unmatched - seen.told > _BESIDE:
         return "different"
     if seen.swap:
         return "contradicts" if seen.compared else "different"

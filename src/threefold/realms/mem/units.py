@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from functools import lru_cache
 
-from threefold.realms.mem.words import HANGUL, RUN, words
+from threefold.realms.mem.words import GROUP, HANGUL, RUN, words
 from threefold.text.dates.marks import marked
 from threefold.text.fold import compatible, fold
+from threefold.text.patterns import APOSTROPHES
 from threefold.text.stem import stem
 
 # What a unit weighs that says little, and one of scripts where a unit is a character.
-_LIGHT, _TURNING, _SIGN, _KANA, _KATAKANA, _CHARACTER = 0.0, 0.6, 0.6, 0.15, 0.4, 0.8
+_LIGHT, _TURNING, _SIGN, _KANA, _KATAKANA, _CHARACTER = 0.0, 0.6, 0.6, 0.15, 0.4, 0.6
 _HELPING, _WORDED, _HALF, _CODE, _ONE = 0.4, 0.7, 0.5, 1.5, 0.2
 
 _MINUS = str.maketrans("−‒–—﹣", "-----")
@@ -36,8 +37,10 @@ _UNIT = re.compile(
 _PIECE = re.compile(r"(?<![\w@/.-])[A-Za-z0-9]+(?:[@/\\_.:&+-]+[A-Za-z0-9]+)*(?:\+\+|#(?!\w))?", re.ASCII)
 _CODE_SIGNS = re.compile(r"[@_\\]|\+\+|#|[A-Za-z]\d|\.[A-Za-z]|[A-Za-z]\.\w|/.*/|\d-\d|[A-Za-z]-\d")
 _FOLLOWING = re.compile("[\u3041-\u9fff](?<![はがをにでとのも])")
-# The endings of Turkish that say where and from where, as numbers have them: at seven is `yedide`.
+# The endings of Turkish that say where and from where, as numbers have them: at seven is `yedide`; the latter also
+# stand alone after an apostrophe, as in Ankara'dan.
 _CASE = re.compile(r"[dt][ae]n?$")
+_AWAY = frozenset(("dan", "den", "tan", "ten"))
 _BETWEEN = re.compile(f"[^\\w{_MARKS}-]+")
 _GROUPED = re.compile(r"\d{1,3}(?:[.,]\d{3})+")
 
@@ -57,6 +60,11 @@ class Unit:
         """Whether it has a capital letter."""
         return self.shown[:1].isupper()
 
+    @property
+    def grouped(self) -> bool:
+        """Whether its key is that of several words."""
+        return self.key.startswith(GROUP)
+
 
 def units_of(text: str) -> tuple[Unit, ...]:
     """The units of a plain text, in order."""
@@ -72,9 +80,10 @@ def plain(text: str) -> str:
 def denials(text: str, units: tuple[Unit, ...]) -> int:
     """How often a text says that something is not so."""
     known = words()
-    text = folded(text)
-    inside = sum(len(pattern.findall(text)) for pattern in known.inside)
-    return inside + sum(unit.form in known.denials for unit in units)
+    inside = known.inside.findall(known.affirming.sub(" ", folded(text)))
+    return len(inside) + sum(
+        unit.form in known.denials or known.endings.fullmatch(unit.form) is not None for unit in units
+    )
 
 
 def folded(text: str) -> str:
@@ -82,11 +91,16 @@ def folded(text: str) -> str:
     return " ".join(fold(word) for word in _BETWEEN.split(text) if word)
 
 
+_fold = lru_cache(maxsize=1 << 14)(fold)
+
+
 def _found(text: str) -> Iterator[tuple[int, Unit]]:
     taken = list(_dates(text))
-    for match in _PIECE.finditer(text):
-        if _CODE_SIGNS.search(match[0]):
-            taken.append((match.start(), match.end(), Unit(fold(match[0]), match[0], "code", _CODE)))
+    taken += [
+        (match.start(), match.end(), Unit(fold(match[0]), match[0], "code", _CODE))
+        for match in _PIECE.finditer(text)
+        if _CODE_SIGNS.search(match[0])
+    ]
     taken.sort(key=lambda each: each[0])
     reached = at = 0
     for match in _UNIT.finditer(text):
@@ -104,7 +118,9 @@ def _found(text: str) -> Iterator[tuple[int, Unit]]:
 
 def _dates(text: str) -> Iterator[tuple[int, int, Unit]]:
     seen = marked(text)
-    for mark in seen.marks if seen else ():
+    if seen is None:
+        return
+    for mark in seen.marks:
         if mark.kind in "mvw":
             start, end = seen.cut.found[mark.first].start(), seen.cut.found[mark.last].end()
             kind = "w" if mark.kind == "w" else "m"
@@ -112,30 +128,43 @@ def _dates(text: str) -> Iterator[tuple[int, int, Unit]]:
 
 
 def _unit(match: re.Match[str]) -> Unit | None:
-    known, kind, form = words(), match.lastgroup, match[0]
+    kind, shown = match.lastgroup, match[0]
     if match["number"]:
-        return Unit(_number(match["number"], match["myriad"] or ""), form, "number", 1.0)
+        return Unit(_number(match["number"], match["myriad"] or ""), shown, "number", 1.0)
     if kind == "han":
-        return Unit(_han(form), form, "worded", _ONE if form == "一" else _WORDED)
+        return _worded(_han(shown), shown)
     if kind == "sign":
-        return Unit(form, form, "sign", _SIGN)
-    shown, form = form, fold(form)
-    if not form:
-        return None
-    if (value := known.numbers.get(form) or known.numbers.get(_CASE.sub("", form))) is not None:
-        return Unit(value, form, "worded", _ONE if value == "1" else _WORDED)
+        return Unit(shown, shown, "sign", _SIGN)
+    form = _fold(shown)
+    return _value(form) or _word(match, form) if form else None
+
+
+def _value(form: str) -> Unit | None:
+    """A number as a word, the half of a day, or a name of the calendar."""
+    known = words()
+    value = known.numbers.get(form) or known.numbers.get(_CASE.sub("", form))
+    if value is not None:
+        return _worded(value, form)
     if form in known.halves:
         return Unit(known.halves[form], form, "half", _HALF)
-    if form in known.denials or form in known.light:
-        return Unit(form, form, "word", _LIGHT)
+    date = known.dates.get(stem(form))
+    return None if date is None else Unit(date, form, "date", 1.0)
+
+
+def _word(match: re.Match[str], form: str) -> Unit:
+    known, kind, shown = words(), str(match.lastgroup), match[0]
+    if form in known.denials or (form in known.light and form not in known.turning):
+        away = form in _AWAY and match.string[match.start() - 1 : match.start()] in APOSTROPHES
+        return Unit(form, form, "word", _TURNING if away else _LIGHT)
     if kind == "run":
-        return Unit(form, form, "run", _weight(match), shown)
+        return Unit(form, form, kind, _weight(match), shown)
     key = stem(form)
-    if key in known.dates:
-        return Unit(known.dates[key], form, "date", 1.0)
     weight = _TURNING if form in known.turning else _HELPING if key in known.helping else 1.0
-    kind = "hangul" if kind == "hangul" else "word"
-    return Unit(known.alike.get(key, key), form, kind, weight, shown)
+    return Unit(known.alike.get(key, key), form, "hangul" if kind == "hangul" else "word", weight, shown)
+
+
+def _worded(value: str, form: str) -> Unit:
+    return Unit(value, form, "worded", _ONE if value == "1" else _WORDED)
 
 
 def _weight(match: re.Match[str]) -> float:
