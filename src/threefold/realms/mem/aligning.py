@@ -11,6 +11,7 @@ from typing import Final
 
 from threefold.realms.mem import forms
 from threefold.realms.mem.units import Unit
+from threefold.realms.mem.words import words
 
 # Beyond so many units left over, notes say different things whatever is akin among them.
 _MAX_LEFT: Final = 48
@@ -67,7 +68,8 @@ def swapped(first: Sequence[Unit], second: Sequence[Unit], alignment: Alignment)
     """Whether the second note is the first with two parts in each other's place: "A calls B" and "B calls A".
 
     A part that only moves, as in "on Monday he runs" and "he runs on Monday", is no swap, nor are parts that are of
-    different kinds. Neighbours are swapped if they are names, if their endings are, or if they make a word of a run.
+    different kinds or joined by "and". Neighbours are swapped if they are names, if their endings are, or if they make
+    a word of a run.
     """
     order = alignment.order
     start, end = 0, len(order)
@@ -83,8 +85,10 @@ def swapped(first: Sequence[Unit], second: Sequence[Unit], alignment: Alignment)
     if head + tail > size or moved != [*range(size - head, size), *range(tail, size - head), *range(tail)]:
         return False
     units = [(first[i], second[j]) for i, j, _ in alignment.pairs[start:end]]
-    one, other = _Part(units[:head]), _Part(units[-tail:])
-    return one.like(other) if size > head + tail else one.exchanged(other)
+    one, other, between = _Part(units[:head]), _Part(units[-tail:]), units[head:-tail]
+    if not between:
+        return one.exchanged(other)
+    return one.like(other) and not all(unit.form in words().joining for unit, _ in between)
 
 
 class _Part:
@@ -93,6 +97,7 @@ class _Part:
     def __init__(self, units: Sequence[tuple[Unit, Unit]]) -> None:
         said = [(unit, other) for unit, other in units if unit.weight > 0.0]
         self.units = units
+        self.last = units[-1][0]
         self.size = len(said)
         self.run = all(unit.kind == "run" for unit, _ in said)
         self.named = any(unit.named and other.named for unit, other in said)
@@ -102,15 +107,21 @@ class _Part:
         """Whether parts are of a kind: both with a name, or both with as many words; a time is like nothing else."""
         if (self.timed, self.named) != (other.timed, other.named):
             return False
+        if self.last.kind == "hangul":
+            return self._bent(other)
         return self.named or (self.run and other.run) or self.size == other.size
 
     def exchanged(self, other: _Part) -> bool:
         """Whether two neighbours took each other's place, rather than that one of them moved."""
         if len(self.units) != 1 or len(other.units) != 1 or self.timed or other.timed:
             return False
-        (one, its), (two, theirs) = self.units[0], other.units[0]
-        if one.form == its.form and two.form == theirs.form:
-            return (self.run and other.run) or (self.named and other.named) or bool(_DEVANAGARI.match(one.form))
+        if all(unit.form == its.form for unit, its in (*self.units, *other.units)):
+            return (self.run and other.run) or (self.named and other.named) or bool(_DEVANAGARI.match(self.last.form))
+        return self._bent(other)
+
+    def _bent(self, other: _Part) -> bool:
+        """Whether the last words of both took each other's ending."""
+        (one, its), (two, theirs) = self.units[-1], other.units[-1]
         before = forms.ending(one.form, its.form), forms.ending(two.form, theirs.form)
         return before == (forms.ending(theirs.form, two.form), forms.ending(its.form, one.form))
 

@@ -109,7 +109,7 @@ def seen_of(first: Analysed, second: Analysed) -> Seen:
         half=_told(left, "half"),
         sign=_told(left, "code", "sign"),
         denial=(first.denials > 0) != (second.denials > 0),
-        swap=(sum(map(len, found.left)) <= _FEW and swapped(first.units, second.units, found)) or _passive(left, found),
+        swap=_turned(first, second, left, found),
         scattered=scattered(found),
         empty=not (first.mass and second.mass) and first.folded != second.folded,
         compared=all(known.comparing.search(note.folded) for note in (first, second)),
@@ -117,12 +117,18 @@ def seen_of(first: Analysed, second: Analysed) -> Seen:
     )
 
 
-def _passive(left: Sequence[Sequence[Unit]], found: Alignment) -> bool:
-    """Whether "by" alone tells the notes apart, in the same order: "Anna was called by Ben" and "Anna called Ben"."""
+def _turned(first: Analysed, second: Analysed, left: Sequence[Sequence[Unit]], found: Alignment) -> bool:
+    """Whether one note says that A did it to B and the other that B did it to A.
+
+    That is told by the order of words, and by who it is done by: "Anna called Ben" is not "Anna was called by Ben", but
+    "Ben was called by Anna".
+    """
     agents = words().agents
     by = [any(unit.form in agents for unit in side) for side in left]
-    rest = any(unit.weight > 0.0 and unit.form not in agents for side in left for unit in side)
-    return by[0] != by[1] and not rest and found.order == sorted(found.order)
+    if by[0] != by[1]:
+        rest = any(unit.weight > 0.0 and unit.form not in agents for side in left for unit in side)
+        return not rest and found.order == sorted(found.order)
+    return sum(map(len, found.left)) <= _FEW and swapped(first.units, second.units, found)
 
 
 def _told(left: Sequence[Sequence[Unit]], *which: str) -> int:

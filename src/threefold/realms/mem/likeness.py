@@ -34,8 +34,8 @@ FEATURES: Final = ("unmatched", "share")
 _HALF: Final = 0.5
 # A note that has so much more says more than the other, however long both are.
 _MORE: Final = 1.25
-# Less left over than a word says nothing of its own; a note that refines another has a word more, but hardly thrice.
-_WORD, _DETAIL = 0.75, 1.0
+# Less left over than a word says nothing of its own; a note that refines another has a word more, but no transcript.
+_WORD, _DETAIL, _TRANSCRIPT = 0.75, 1.0, 24.0
 # Notes about the same thing leave no more over than this beside what contradicts.
 _BESIDE: Final = 1.5
 # Names and numbers that tell things apart stand early, values late.
@@ -127,7 +127,7 @@ def _other(seen: Seen) -> Relation:
     if seen.clash:
         beside = seen.unmatched - seen.told <= _WORD and seen.place >= _EARLY
         return "contradicts" if beside else "different"
-    if seen.unmatched <= _WORD and seen.extra >= _DETAIL:
+    if seen.unmatched <= _WORD and _DETAIL <= seen.extra <= _TRANSCRIPT:
         return "refines"
     return "different"
 

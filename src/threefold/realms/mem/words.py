@@ -33,6 +33,7 @@ class Words(NamedTuple):
     light: frozenset[str]
     turning: frozenset[str]
     helping: frozenset[str]
+    joining: frozenset[str]
     agents: frozenset[str]
     denials: frozenset[str]
     endings: re.Pattern[str]
@@ -67,6 +68,7 @@ def words() -> Words:
         _folded(data["light"].values()),
         _folded(data["turning"].values()),
         frozenset(map(stem, _folded(data["helping"].values()))),
+        _folded(data["joining"].values()),
         _folded(data["agent"].values()),
         _folded(data["negation"].values()),
         re.compile(f"[a-z]{{2,30}}(?:{'|'.join(data['endings'].values())})"),
