@@ -517,3 +517,79 @@ def test_memories_can_be_read_and_edited_as_files(db: threefold.Threefold, tmp_p
     assert "白茶" in conflict.conflicts[0][1]
     assert ("红茶" in file_of(tea).read_text("utf-8"), mem.get(tea.id).memory) == (True, "喜欢喝白茶")
     assert len(mem.sync(folder).conflicts) == 1
+
+
+@pytest.mark.capability("mem.reconcile")
+def test_the_reconciler_proposes_and_applies_in_one_transaction(open_db: Open) -> None:
+    clock = Clock()
+    mem = open_db(clock=clock, embedder="bundled").user("alice").mem
+    first = mem.remember("The user prefers trains", tags=["travel"])
+    clock.advance(timedelta(days=1))
+    again = mem.remember("user prefers trains.", tags=["rail"], context="said in Porto")
+    berlin = mem.remember("lives in Berlin")
+    clock.advance(timedelta(days=1))
+    moved = mem.remember("does not live in Berlin")
+    bus, tea = mem.remember("takes bus 14 to work"), mem.remember("喜欢喝茶")
+    other, coffee = mem.remember("takes bus 41 to work"), mem.remember("喜欢喝咖啡")
+    proposal = mem.reconcile()
+    assert {(step.act, step.give, step.keep) for step in proposal.steps} >= {
+        ("merge", again.id, first.id), ("supersede", berlin.id, moved.id),
+    }  # fmt: skip
+    merged = {step.give for step in proposal.steps if step.act in ("merge", "refine")}
+    assert not merged & {bus.id, other.id, tea.id, coffee.id}
+    assert mem.get(again.id).status == "active"  # nothing was changed yet
+    done = mem.apply_proposal(proposal)
+    assert done.applied == clock()
+    kept, gave = mem.get(first.id), mem.get(again.id)
+    assert (gave.status, gave.superseded_by) == ("merged", first.id)
+    assert (kept.supersedes, kept.tags, kept.context) == ((again.id,), ("travel", "rail"), "said in Porto")
+    assert mem.scores(first.id).because["evidence"] == {"stated": 1, "merged": 1}
+    old = mem.get(berlin.id)
+    assert (old.status, old.superseded_by, mem.get(moved.id).supersedes) == ("superseded", moved.id, (berlin.id,))
+    assert [(r.act, r.by) for r in mem.history(berlin.id)] == [("remembered", "user"), ("superseded", "reconciler")]
+    assert not any(step.give in (again.id, berlin.id) for step in mem.reconcile().steps)
+    with pytest.raises(Conflict, match="changed since"):
+        mem.apply_proposal(proposal)
+    assert set(mem.undo_proposal(done.id)) == set(proposal.seen)
+    assert (mem.get(again.id).status, mem.get(berlin.id).status) == ("active", "active")
+    assert mem.get(first.id).tags == ("travel",)
+    assert mem.scores(first.id).because["evidence"] == {"stated": 1}
+    with pytest.raises(NotFound):
+        mem.undo_proposal(done.id)
+    for call in (mem.reconcile, lambda: mem.undo_proposal("x")):
+        with pytest.raises((Forbidden, NotFound)):
+            open_db().user("alice", agent="planner").mem.reconcile() if call == mem.reconcile else call()
+
+
+@pytest.mark.capability("mem.reconcile")
+def test_an_agents_word_does_not_displace_a_persons(open_db: Open) -> None:
+    clock = Clock()
+    db = open_db(clock=clock)
+    mem, bot = db.user("alice").mem, db.user("alice", agent="reader").mem
+    mem.allow("auto", ["fact"])
+    said = mem.remember("eats meat")
+    pinned = mem.remember("drinks coffee", pinned=True)
+    clock.advance(timedelta(days=1))
+    heard = bot.remember("does not eat meat")
+    newer = mem.remember("does not drink coffee")
+    steps = {step.give: step for step in mem.reconcile(apply=True).steps}
+    assert (steps[heard.id].act, steps[heard.id].keep) == ("weaken", said.id)
+    assert (mem.get(said.id).status, mem.get(heard.id).status) == ("active", "weakened")
+    assert (steps[pinned.id].act, mem.get(pinned.id).pinned, mem.get(newer.id).status) == ("weaken", True, "active")
+
+
+@pytest.mark.capability("mem.reconcile")
+def test_nothing_private_is_merged_into_what_is_shared(open_db: Open) -> None:
+    clock = Clock()
+    db = open_db(clock=clock)
+    mem = db.user("alice").mem
+    for more in ({"visibility": "user"}, {}, {"owner": "Bob"}, {"layer": "session"}):
+        mem.remember(f"likes green tea{'.' * len(more)}{'!' if 'owner' in more else ''}", **more)
+    assert mem.reconcile().steps == ()
+    clock.advance(timedelta(days=400))
+    bot = db.user("alice", agent="reader").mem
+    mem.allow("auto", ["fact"])
+    stale = bot.remember("once said something", importance=0.0)
+    clock.advance(timedelta(days=400))
+    (step,) = mem.reconcile(apply=True).steps
+    assert (step.act, step.give, mem.get(stale.id).status) == ("retire", stale.id, "retired")

@@ -93,6 +93,18 @@ def test_what_a_person_reads(run: Run) -> None:
     assert run("memories").returncode == 2
 
 
+def test_what_says_the_same_is_merged_and_taken_back(run: Run) -> None:
+    for text in ("The user prefers trains", "user prefers trains.", "likes tea"):
+        run("remember", text)
+    assert "nothing was changed; --apply does it" in run("memories", "reconcile").stdout
+    done = told(run, "memories", "reconcile", "--apply")
+    assert [step["act"] for step in done["steps"]] == ["merge"]
+    assert len(told(run, "memories", "list")["memories"]) == 2
+    assert len(told(run, "memories", "reconcile", "--undo", done["id"])["undone"]) == 2
+    assert len(told(run, "memories", "list")["memories"]) == 3
+    assert run("memories", "reconcile", "--undo", done["id"]).returncode == 1
+
+
 def test_files_in_and_out(run: Run, tmp_path: Path) -> None:
     (tmp_path / "mem0.json").write_text(json.dumps({"results": [{"id": "1", "memory": "likes tea"}, {"memory": ""}]}))
     assert told(run, "memories", "import", "mem0.json")["imported"] == 1

@@ -24,6 +24,7 @@ from threefold.realms.mem.keeping import Kept, as_of, content_key
 from threefold.realms.mem.mirror import Folder, Synced
 from threefold.realms.mem.policy import Policy, Rule, allow, policy_for
 from threefold.realms.mem.recalling import MAX_LIMIT, Mode, Recall, Wanted, recall
+from threefold.realms.mem.reconciling import Proposal, apply_proposal, propose, undo_proposal
 from threefold.realms.mem.scores import Scores, scores
 from threefold.realms.mem.shelf import Shelf
 from threefold.realms.mem.syncing import sync
@@ -127,6 +128,34 @@ class Mem:
     def undo(self, id: str, why: str | None = None) -> Memory:  # noqa: A002
         """As it stood before its last change, which is a change too."""
         return self._change(id, lambda kept: changing.undone(kept, self._writer(), why))
+
+    def reconcile(self, apply: bool = False) -> Proposal:
+        """What is to be done about memories that say the same, more, or the opposite, or have gone stale.
+
+        By rules over their texts, in any language and without a language model. Nothing is changed unless `apply` says
+        so: review the proposal, then hand it to `apply_proposal`.
+        """
+        self._may_reconcile()
+        proposal = propose(self._scope, self._ports, self._place)
+        return apply_proposal(self._scope, self._ports, self._place, proposal) if apply else proposal
+
+    def apply_proposal(self, proposal: Proposal) -> Proposal:
+        """Do what was proposed, all of it in one transaction.
+
+        Raises:
+            Conflict: one of the memories was changed since.
+        """
+        self._may_reconcile()
+        return apply_proposal(self._scope, self._ports, self._place, proposal)
+
+    def undo_proposal(self, id: str) -> tuple[str, ...]:  # noqa: A002
+        """Take back what a proposal did; the ids of the memories that stand as they did before.
+
+        Raises:
+            NotFound: none of this id was applied, or it was undone. Conflict: one of the memories was changed since.
+        """
+        self._may_reconcile()
+        return undo_proposal(self._scope, self._ports, self._place, id)
 
     def delete(self, id: str) -> Receipt:  # noqa: A002
         """Remove it from every file of the store, with its history; the receipt lists what went."""
@@ -348,6 +377,10 @@ class Mem:
     def _change(self, id_: str, change: Callable[[Kept], Kept], revision: int | None = None) -> Memory:
         self._may_curate(id_)
         return self._shelf.change(id_, change, revision)
+
+    def _may_reconcile(self) -> None:
+        if self._scope.agent is not None:
+            raise Forbidden("reconciling is the person's: use a handle without agent")
 
     def _may_curate(self, id_: str) -> None:
         if self._scope.agent is not None:

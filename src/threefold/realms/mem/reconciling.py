@@ -65,7 +65,8 @@ def propose(scope: Scope, ports: Ports, place: places.Place) -> Proposal:
     now, where = ports.clock(), places.place_of(scope, place)
     kept = _held(Shelf(scope, ports), where, place)
     vectors = _vectors(ports, [each.record.memory for each in kept])
-    notes = [note_of(each.record.memory, None if vectors is None else vectors[i]) for i, each in enumerate(kept)]
+    pieces = getattr(ports.embedder, "piece_vectors", None)  # only the bundled model tells what words mean alone
+    notes = [note_of(each.record.memory, pieces) for each in kept]
     number = {each.record.id: i for i, each in enumerate(kept)}
 
     def alike(one: Kept, other: Kept) -> Likeness:
@@ -77,7 +78,7 @@ def propose(scope: Scope, ports: Ports, place: places.Place) -> Proposal:
     return Proposal(digest_of([[step.as_json() for step in steps], seen])[:20], now, steps, seen)
 
 
-def apply(scope: Scope, ports: Ports, place: places.Place, proposal: Proposal) -> Proposal:
+def apply_proposal(scope: Scope, ports: Ports, place: places.Place, proposal: Proposal) -> Proposal:
     """Do what was proposed, all of it in one transaction.
 
     Raises:
@@ -102,7 +103,7 @@ def apply(scope: Scope, ports: Ports, place: places.Place, proposal: Proposal) -
     return Proposal(proposal.id, proposal.at, proposal.steps, proposal.seen, now)
 
 
-def undo(scope: Scope, ports: Ports, place: places.Place, id_: str) -> tuple[str, ...]:
+def undo_proposal(scope: Scope, ports: Ports, place: places.Place, id_: str) -> tuple[str, ...]:
     """Take back what a proposal did; the ids of the memories that stand as they did before.
 
     Raises:

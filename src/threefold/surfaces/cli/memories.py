@@ -86,6 +86,10 @@ def _add_acts(acts: Any) -> None:
     act.add_argument("--revision", type=int, help="only if it is at this one")
     act.add_argument("--why", help="a reason, kept in the history")
     _one(acts, "delete", "remove it with its history from every file of the store", delete)
+    act = acts.add_parser("reconcile", help="find memories that say the same, more, the opposite, or are stale")
+    act.add_argument("--apply", action="store_true", help="do what is proposed, in one transaction")
+    act.add_argument("--undo", metavar="ID", help="take back what a proposal did")
+    act.set_defaults(run=reconcile)
     act = acts.add_parser("import", help="memories of other systems from JSON: mem0's, ChatGPT's memory.json")
     act.add_argument("path", nargs="+", help="a file")
     act.set_defaults(run=import_)
@@ -259,6 +263,36 @@ def delete(context: Context, options: argparse.Namespace) -> int:
     print(f"removed {options.id} with its history")
     for left in receipt.leftovers:
         print(f"threefold: left for later: {left}", file=sys.stderr)
+    return 0
+
+
+def reconcile(context: Context, options: argparse.Namespace) -> int:
+    """Print what is to be done, and do it where asked."""
+    with context.open() as db:
+        mem = context.handle(db).mem
+        if options.undo is not None:
+            undone = mem.undo_proposal(options.undo)
+            if context.json:
+                context.emit({"undone": list(undone)})
+            else:
+                print(f"{len(undone)} memories stand as they did before")
+            return 0
+        proposal = mem.reconcile(options.apply)
+        named = {id_: mem.get(id_) for id_ in proposal.seen}
+    if context.json:
+        context.emit(proposal.as_json())
+        return 0
+    for number, step in enumerate(proposal.steps, 1):
+        print(f"{number}. {bold(step.act)}  {one_line(named[step.give].memory, _SIZE)}")
+        if step.keep is not None:
+            print(f"   {dim('beside')} {one_line(named[step.keep].memory, _SIZE)}")
+        print(f"   {dim(f'{step.give}: {step.why}')}")
+    if not proposal:
+        print("nothing to reconcile")
+    elif proposal.applied:
+        print(f"applied; threefold memories reconcile --undo {proposal.id} takes it back")
+    else:
+        print("nothing was changed; --apply does it")
     return 0
 
 

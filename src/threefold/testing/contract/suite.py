@@ -93,6 +93,7 @@ CAPABILITIES = (
     "mem.portable",
     "mem.import",
     "mem.mirror",
+    "mem.reconcile",
     "blobs.immutable",
     "blobs.owners",
     "blobs.delete",
