@@ -326,6 +326,8 @@ def test_nobody_sees_anothers_memory(db: threefold.Threefold) -> None:
     two.remember("from two")
     assert notes(one.recall("from")) == ["from one"]
     assert {each.memory for each in db.user("carol").mem.list()} == {"from one", "from two"}
+    assert two.remember("from one").id != one.remember("from one").id
+    assert (len(one.list()), len(two.list()), len(db.user("carol").mem.list())) == (1, 2, 3)
 
 
 @pytest.mark.capability("mem.visibility")
@@ -338,6 +340,10 @@ def test_some_memories_are_for_the_person_or_for_agents_alone(db: threefold.Thre
     assert {each.id for each in bot.list()} == {inner.id, both.id}
     assert set(notes(bot.recall("word"))) == {"prompt word", "plain word"}
     assert {hot.record.id for hot in bot.hotset()} == {inner.id, both.id}
+    again = bot.remember("diary word", context="guessed")
+    assert (again.id != own.id, again.context, again.status) == (True, "guessed", "proposed")
+    assert mem.get(own.id).evidence[0].by == "user"
+    mem.reject(again.id)
     with pytest.raises(NotFound):
         bot.get(own.id)
     with pytest.raises(NotFound):

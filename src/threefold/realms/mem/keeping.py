@@ -115,7 +115,7 @@ def from_record(stored: TurnRecord) -> Kept:
     return Kept(record, revisions, stored.digest)
 
 
-def as_of(kept: Kept, moment: datetime) -> Memory | None:
+def as_it_stood(kept: Kept, moment: datetime) -> Memory | None:
     """The memory as it stood at a moment, with the evidence there was; None where it was not there yet."""
     before = [each for each in kept.revisions if each.at <= moment]
     if not before:

@@ -7,10 +7,11 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from threefold.errors import Conflict, Forbidden, InvalidInput
+from threefold.errors import Conflict, Forbidden, InvalidInput, NotFound
 from threefold.model.memory import HELD, Layer, Memory, Revision, Signal, Status, Visibility
 from threefold.model.retention import Receipt, Target
 from threefold.model.scope import Scope
@@ -20,10 +21,10 @@ from threefold.realms.mem.changing import Draft, Writer
 from threefold.realms.mem.decaying import decays
 from threefold.realms.mem.hotset import SIZE, Hot, hotset
 from threefold.realms.mem.importing import Found, ImportedMemories, Skipped, read
-from threefold.realms.mem.keeping import Kept, as_of, content_key
+from threefold.realms.mem.keeping import Kept, as_it_stood, content_key
 from threefold.realms.mem.mirror import Folder, Synced
 from threefold.realms.mem.policy import Policy, Rule, allow, policy_for
-from threefold.realms.mem.recalling import MAX_LIMIT, Mode, Recall, Wanted, recall
+from threefold.realms.mem.recalling import MAX_LIMIT, Mode, Recall, Wanted, recall, visible_to
 from threefold.realms.mem.reconciling import Proposal, apply_proposal, propose, undo_proposal
 from threefold.realms.mem.scores import Scores, scores
 from threefold.realms.mem.shelf import Shelf
@@ -191,7 +192,7 @@ class Mem:
             return False
         touched = min(found.touched or found.made or now, now)
         writer = Writer("import", min(found.made or touched, touched))
-        made = changing.made(places.prefix(self._place) + key, draft, "active", writer, "imported")
+        made = changing.made(new_id(self._place, draft), draft, "active", writer, "imported")
         made = replace(made, record=replace(made.record, touched=touched))
         if not found.held:
             made = changing.set_aside(made, "retired", Writer("import", now), "switched off where it came from")
@@ -286,7 +287,7 @@ class Mem:
         kept = self._seen(id)
         if as_of is None:
             return kept.record
-        stood = _stood(kept, as_of)
+        stood = as_it_stood(kept, parse_moment(as_of, "as_of"))
         if stood is None:
             raise _not_there(id)
         return stood
@@ -358,9 +359,11 @@ class Mem:
         signal: Signal = "stated" if writer.by == "user" else "observed"
         key = content_key(draft.memory, draft.layer, draft.owner)
         where = places.place_of(self._scope, place)
-        id_ = places.prefix(place) + key
+        # Of one that this handle does not see nothing is told: it gets one of its own.
+        seen = ((f"key:{key}",), visible_to(self._scope.agent is not None))
+        id_ = new_id(place, draft)
         for _ in range(_TRIES):
-            there = self._shelf.newest(where, ((f"key:{key}",),), 1)
+            there = self._shelf.newest(where, seen, 1)
             if there:
                 kept = self._shelf.one(there[0])
                 after = changing.said_again(kept, draft, status, writer, signal)
@@ -371,7 +374,7 @@ class Mem:
             if self._shelf.put([(made, "")]):
                 return made.record
             # Taken by one whose text is another now, or made by somebody else in this moment.
-            id_ = places.prefix(place) + key[:12] + secrets.token_hex(4)
+            id_ = new_id(place, draft, secrets.token_hex(8))
         raise Conflict("this memory is being written by many at once; try again")
 
     def _change(self, id_: str, change: Callable[[Kept], Kept], revision: int | None = None) -> Memory:
@@ -414,13 +417,13 @@ class Mem:
         )
 
 
-def _stood(kept: Kept, moment: datetime | str) -> Memory | None:
-    return as_of(kept, parse_moment(moment, "as_of"))
+def new_id(place: places.Place, draft: Draft, salt: str = "") -> str:
+    """The id of a new memory: the same for the same content, so that two who write it at once make one."""
+    told = f"{content_key(draft.memory, draft.layer, draft.owner)}\0{draft.app or ''}\0{salt}"
+    return places.prefix(place) + blake2b(told.encode(), digest_size=10).hexdigest()
 
 
-def _not_there(id_: str) -> Exception:
-    from threefold.errors import NotFound
-
+def _not_there(id_: str) -> NotFound:
     return NotFound(f"memory {id_!r}: no such memory, or its time is over")
 
 

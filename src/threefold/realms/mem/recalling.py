@@ -48,7 +48,7 @@ class Wanted:
         groups = [
             here,
             tuple(f"status:{status}" for status in self.statuses),
-            ("visibility:shared", "visibility:agent" if agent else "visibility:user"),
+            visible_to(agent),
             *((f"tag:{tag}",) for tag in self.tags),
         ]
         if self.kinds:
@@ -58,6 +58,11 @@ class Wanted:
         if self.min_confidence > 0:
             groups.append(tuple(f"confidence:{step}" for step in steps_from(self.min_confidence)))
         return tuple(groups)
+
+
+def visible_to(agent: bool) -> tuple[str, ...]:
+    """The labels of what an agent, or else the person, may see."""
+    return ("visibility:shared", "visibility:agent" if agent else "visibility:user")
 
 
 @dataclass(frozen=True, slots=True)
