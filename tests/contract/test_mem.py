@@ -10,7 +10,7 @@ from datetime import timedelta
 import pytest
 
 import threefold
-from threefold.errors import Conflict, Forbidden, InvalidInput, NotFound
+from threefold.errors import Conflict, Forbidden, InvalidInput, NotFound, Unavailable
 from threefold.model.memory import Memory
 from threefold.testing.fakes import Clock, HashEmbedder
 
@@ -599,3 +599,36 @@ def test_nothing_private_is_merged_into_what_is_shared(open_db: Open) -> None:
     clock.advance(timedelta(days=400))
     (step,) = mem.reconcile(apply=True).steps
     assert (step.act, step.give, mem.get(stale.id).status) == ("retire", stale.id, "retired")
+
+
+@pytest.mark.capability("mem.reconcile")
+def test_a_judge_is_asked_checked_and_never_alone(open_db: Open) -> None:
+    mem = open_db(embedder="bundled").user("alice").mem
+    rail = mem.remember("loves going by rail")
+    trains = mem.remember("is fond of trains")
+    bus, other = mem.remember("takes bus 14 to work"), mem.remember("takes bus 41 to work")
+    asked: list[frozenset[str]] = []
+
+    def judge(pairs):
+        for pair in pairs:
+            names = pair["first"]["id"], pair["second"]["id"]
+            asked.append(frozenset(names))
+            yield {"first": names[1], "second": names[0], "relation": "same"}
+        yield {"first": rail.id, "second": "mem_invented", "relation": "same"}
+        yield {"first": rail.id, "second": trains.id, "relation": "identical"}
+
+    assert mem.reconcile().steps == ()
+    proposal = mem.reconcile(judge=judge)
+    assert frozenset((rail.id, trains.id)) in asked
+    assert frozenset((bus.id, other.id)) in asked
+    acts = {(step.act, frozenset((step.give, step.keep))) for step in proposal.steps}
+    assert ("merge", frozenset((rail.id, trains.id))) in acts
+    assert not any({bus.id, other.id} <= names for _, names in acts)
+    assert len([w for w in proposal.warnings if "names no pair" in w]) == 2
+    assert any("would merge notes that differ" in warning for warning in proposal.warnings)
+
+    def down(pairs):
+        raise Unavailable("the model is down")
+
+    failed = mem.reconcile(judge=down)
+    assert (failed.steps, "rules decided alone" in failed.warnings[0]) == ((), True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final, Literal
@@ -46,13 +46,16 @@ class Step:
 
 
 def plan(
-    kept: Sequence[Kept], pairs: Iterable[tuple[int, int]], compare: Compare, now: datetime, decays: Sequence[Decay]
+    kept: Sequence[Kept],
+    found: Mapping[tuple[int, int], Likeness],
+    compare: Compare,
+    now: datetime,
+    decays: Sequence[Decay],
 ) -> tuple[Step, ...]:
-    """Steps for memories that are held. `pairs` are the places of those that may be alike.
+    """Steps for memories that are held. `found` says of the places of those that may be alike how they stand.
 
     Each memory gives way at most once, and never to one that itself gives way.
     """
-    found = {pair: compare(kept[pair[0]], kept[pair[1]]) for pair in pairs if comparable(*(kept[n] for n in pair))}
     steps: dict[int, Step] = {}
     into = _merged(kept, found, compare)
     for give, keep in into.items():

@@ -21,6 +21,7 @@ from threefold.realms.mem.changing import Draft, Writer
 from threefold.realms.mem.decaying import decays
 from threefold.realms.mem.hotset import SIZE, Hot, hotset
 from threefold.realms.mem.importing import Found, ImportedMemories, Skipped, read
+from threefold.realms.mem.judging import Judge
 from threefold.realms.mem.keeping import Kept, as_it_stood, content_key
 from threefold.realms.mem.mirror import Folder, Synced
 from threefold.realms.mem.policy import Policy, Rule, allow, policy_for
@@ -130,14 +131,15 @@ class Mem:
         """As it stood before its last change, which is a change too."""
         return self._change(id, lambda kept: changing.undone(kept, self._writer(), why))
 
-    def reconcile(self, apply: bool = False) -> Proposal:
+    def reconcile(self, apply: bool = False, judge: Judge | None = None) -> Proposal:
         """What is to be done about memories that say the same, more, or the opposite, or have gone stale.
 
-        By rules over their texts, in any language and without a language model. Nothing is changed unless `apply` says
-        so: review the proposal, then hand it to `apply_proposal`.
+        By rules over their texts, in any language and without a language model; a `judge` that has one may be asked
+        where they are unsure (see `realms/mem/judging.py`), and is checked. Nothing is changed unless `apply` says so:
+        review the proposal, then hand it to `apply_proposal`.
         """
         self._may_reconcile()
-        proposal = propose(self._scope, self._ports, self._place)
+        proposal = propose(self._scope, self._ports, self._place, judge)
         return apply_proposal(self._scope, self._ports, self._place, proposal) if apply else proposal
 
     def apply_proposal(self, proposal: Proposal) -> Proposal:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from threefold.errors import Conflict, NotFound
+from threefold.errors import Conflict, NotFound, ThreefoldError
 from threefold.model.codec import digest_of, log_to_json
 from threefold.model.commit import Commit, RecordTurn
 from threefold.model.memory import HELD
@@ -18,9 +17,10 @@ from threefold.model.times import iso
 from threefold.realms.mem import changing, places
 from threefold.realms.mem.changing import Writer
 from threefold.realms.mem.decaying import decays
+from threefold.realms.mem.judging import Judge, judged
 from threefold.realms.mem.keeping import Kept, to_record
 from threefold.realms.mem.likeness import Likeness, Note, compare, note_of
-from threefold.realms.mem.planning import Step, changes, plan
+from threefold.realms.mem.planning import Step, changes, comparable, plan
 from threefold.realms.mem.recalling import Wanted
 from threefold.realms.mem.shelf import Shelf
 from threefold.realms.wiring import Ports
@@ -42,13 +42,17 @@ _CONVERSATION: Final = "reconciled"
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """What the reconciler would do, or did: `applied` is when. `seen` are the digests of the memories it looked at."""
+    """What the reconciler would do, or did: `applied` is when. `seen` are the digests of the memories it looked at.
+
+    `warnings` say what of a judge's word was refused.
+    """
 
     id: str
     at: datetime
     steps: tuple[Step, ...]
     seen: Mapping[str, str]
     applied: datetime | None = None
+    warnings: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.steps)
@@ -57,11 +61,11 @@ class Proposal:
         """The proposal as plain JSON values."""
         applied = None if self.applied is None else iso(self.applied)
         steps = [step.as_json() for step in self.steps]
-        return {"id": self.id, "at": iso(self.at), "applied": applied, "steps": steps}
+        return {"id": self.id, "at": iso(self.at), "applied": applied, "steps": steps, "warnings": list(self.warnings)}
 
 
-def propose(scope: Scope, ports: Ports, place: places.Place) -> Proposal:
-    """What is to be done about the memories of one place."""
+def propose(scope: Scope, ports: Ports, place: places.Place, judge: Judge | None = None) -> Proposal:
+    """What is to be done about the memories of one place; a `judge` is asked where the rules are unsure."""
     now, where = ports.clock(), places.place_of(scope, place)
     kept = _held(Shelf(scope, ports), where, place)
     vectors = _vectors(ports, [each.record.memory for each in kept])
@@ -72,10 +76,19 @@ def propose(scope: Scope, ports: Ports, place: places.Place) -> Proposal:
     def alike(one: Kept, other: Kept) -> Likeness:
         return compare(notes[number[one.record.id]], notes[number[other.record.id]])
 
-    steps = plan(kept, _pairs(notes, vectors), alike, now, decays(ports.store, now))
+    near = _near(vectors)
+    pairs = [(a, b) for a, b in sorted({*near, *_sharing(notes)}) if comparable(kept[a], kept[b])]
+    found: Mapping[tuple[int, int], Likeness] = {(a, b): alike(kept[a], kept[b]) for a, b in pairs}
+    warnings: tuple[str, ...] = ()
+    if judge is not None:
+        try:
+            found, warnings = judged(kept, found, near, judge)
+        except ThreefoldError as error:
+            warnings = (f"the judge failed, and the rules decided alone: {error}",)
+    steps = plan(kept, found, alike, now, decays(ports.store, now))
     touched = {id_ for step in steps for id_ in (step.give, step.keep) if id_ is not None}
     seen = {each.record.id: each.digest for each in kept if each.record.id in touched}
-    return Proposal(digest_of([[step.as_json() for step in steps], seen])[:20], now, steps, seen)
+    return Proposal(digest_of([[step.as_json() for step in steps], seen])[:20], now, steps, seen, warnings=warnings)
 
 
 def apply_proposal(scope: Scope, ports: Ports, place: places.Place, proposal: Proposal) -> Proposal:
@@ -100,7 +113,7 @@ def apply_proposal(scope: Scope, ports: Ports, place: places.Place, proposal: Pr
     except Conflict:
         raise Conflict("a memory was changed in this moment; reconcile again") from None
     ports.committed()
-    return Proposal(proposal.id, proposal.at, proposal.steps, proposal.seen, now)
+    return replace(proposal, applied=now)
 
 
 def undo_proposal(scope: Scope, ports: Ports, place: places.Place, id_: str) -> tuple[str, ...]:
@@ -161,31 +174,29 @@ def _vectors(ports: Ports, texts: Sequence[str]) -> np.ndarray | None:
     return embed(ports.embedder, texts)
 
 
-def _pairs(notes: Sequence[Note], vectors: np.ndarray | None) -> Iterable[tuple[int, int]]:
-    """Which memories may be alike: near by meaning, or sharing a word that few others have."""
-    found: set[tuple[int, int]] = set()
+def _sharing(notes: Sequence[Note]) -> Iterable[tuple[int, int]]:
+    """Pairs of memories that share a word which few others have."""
     by_term: dict[str, list[int]] = {}
     for number, note in enumerate(notes):
         for term in set(index_terms(note.text)) - STOP_WORDS:
             by_term.setdefault(term, []).append(number)
-    shared = Counter[tuple[int, int]]()
     for numbers in by_term.values():
         if len(numbers) <= _FEW:
-            shared.update((a, b) for i, a in enumerate(numbers) for b in numbers[i + 1 :])
-    found.update(shared)
-    if vectors is not None:
-        found.update(_near(vectors))
-    return sorted(found)
+            yield from ((a, b) for i, a in enumerate(numbers) for b in numbers[i + 1 :])
 
 
-def _near(vectors: np.ndarray) -> Iterable[tuple[int, int]]:
+def _near(vectors: np.ndarray | None) -> Mapping[tuple[int, int], float]:
+    """Of each memory the nearest by meaning, as pairs with their cosine."""
     import numpy as np
 
-    count = min(_NEAREST, len(vectors) - 1)
-    if count < 1:
-        return
+    count = 0 if vectors is None else min(_NEAREST, len(vectors) - 1)
+    if vectors is None or count < 1:
+        return {}
     scores = vectors @ vectors.T
     np.fill_diagonal(scores, -1.0)
-    for number, nearest in enumerate(np.argpartition(-scores, count - 1, axis=1)[:, :count].tolist()):
-        for other in nearest:
-            yield min(number, other), max(number, other)
+    nearest = np.argpartition(-scores, count - 1, axis=1)[:, :count].tolist()
+    return {
+        (min(one, other), max(one, other)): float(scores[one, other])
+        for one, others in enumerate(nearest)
+        for other in others
+    }
