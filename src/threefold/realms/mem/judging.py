@@ -12,8 +12,7 @@ Judge = Callable[[Sequence[Mapping[str, Any]]], Iterable[Mapping[str, Any]]]
 """Says of pairs of notes how they stand to each other, such as a chat model asked for structured output.
 
 It is given `[{"first": {"id", "memory"}, "second": {"id", "memory"}}, …]` and gives for as many of them as it likes
-`{"first": id, "second": id, "relation": "same", "refines", "contradicts" or "different", "finer": id of the one that says
-more}`.
+`{"first": id, "second": id, "relation": "same", "refines", "contradicts" or "different", "finer": the finer one's id}`.
 """
 # Pairs that are asked about: those whose rules say the least for sure.
 MOST_ASKED: Final = 40
