@@ -1,0 +1,1 @@
+"""Memory: short notes about a user, and which of them say the same."""

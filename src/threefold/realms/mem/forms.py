@@ -1,0 +1,167 @@
+"""Forms: whether two spellings are forms of one word, by what the languages of their script do to words."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Final
+
+from threefold.realms.mem.words import HANGUL
+from threefold.text.stem import stems
+
+_SAME_STEM: Final = 0.95
+_SAME_BEGINNING: Final = 0.75
+# So many letters of a beginning tell a word, less in Cyrillic, if at most so many follow on one side and one on the
+# other: allergy and allergic.
+_BEGINNING, _BEGINNING_CYRILLIC, _ENDING = 5, 4, 5
+
+_CYRILLIC = re.compile("[\u0400-\u04ff]")
+
+# Endings that tell a woman from a man: hijo and hija, Lehrer and Lehrerin, बेटा and बेटी.
+_GENDERS = frozenset([("a", "o"), ("as", "os"), ("", "in"), ("", "innen"), ("", "a"), ("ा", "ी"), ("ी", "े")])
+
+# Endings that Turkish puts on any word, and those on verbs: başladı and başlamış.
+_CASES = frozenset(
+    [
+        "",
+        "i",
+        "u",
+        "a",
+        "e",
+        "in",
+        "un",
+        "da",
+        "de",
+        "dan",
+        "den",
+        "ta",
+        "te",
+        "tan",
+        "ten",
+        "ya",
+        "ye",
+        "yi",
+        "la",
+        "le",
+        "k",
+        "ga",
+        "ge",
+        "gi",
+        "gu",
+    ]
+)
+_VERBAL = re.compile(
+    "[aeiu]?(?:[lnst]|il|in|un)?"
+    "(?:[iu]yor|[dt][iu]|m[iu]s|[ae]c[ae]k|[aeiu]r|[dt][iu]g[iu]n?|y?[ae]n|[ae]z|m[ae](?:li|k|y[ae]|s[iu])?|[ae]r[ae]k|[iu]p)"
+    "(?:[ld][ae]r|[iu]m|s[iu]n|[iu]z|yd[iu]|[dt][iu]r)?"
+)
+
+_ARABIC = re.compile("[\u0620-\u06ff]")
+_ARABIC_PREFIX = re.compile("(?:[وف]?[بلك]?ال|[وف][بلك]?|لل|[وف]?[يتن])(?=[\u0621-\u064a]{3})")
+_ARABIC_ENDINGS = frozenset(["", "ه", "ات", "ين", "ون", "ي", "ها", "هم", "ا", "ان", "يه", "ت", "تها", "ته", "نا"])
+_DUAL = re.compile("ت[اي]ن$")
+
+_HANGUL_LETTER = re.compile(f"[{HANGUL}]")
+# What particles and endings of Korean are made of.
+_HANGUL_ENDINGS: Final = (
+    "은는이가을를에의로으와과도만까지부터마다씩보처럼나랑께다한하함합했해할된되됨됐될돼입인임였었있습니어아여요고며면"
+    "서기음던데네려러죠라야중때스"
+)
+# Vowels of Korean before 어 and with it (시 and 셔, 우 and 워, 오 and 와); the finals ㄴ, ㄹ, ㅁ, ㅂ, ㅆ.
+_CONTRACTED: Final = {6: 20, 14: 13, 9: 8}
+_FIRST_FINALS, _FINALS = frozenset((0, 4)), frozenset((4, 8, 16, 17, 20))
+
+# Endings that differ by the harmony of vowels and consonants alone, or by what stands before them, become the same.
+_HARMONY = str.maketrans("uet이은는을", "iad가가가를", "으")
+
+
+@lru_cache(maxsize=1 << 14)
+def akin(first: str, second: str, named: bool) -> float:
+    """How surely two folded spellings are forms of one word, from 0 to 1; of two names one may have an ending more."""
+    first, second = sorted((first, second))
+    if _HANGUL_LETTER.match(first):
+        return _SAME_STEM * _akin_korean(first, second)
+    if _ARABIC.match(first):
+        return _SAME_STEM * _akin_arabic(first, second)
+    return _akin_by_letters(first, second, named)
+
+
+def _akin_by_letters(first: str, second: str, named: bool) -> float:
+    shared = shared_length(first, second)
+    rests = first[shared:], second[shared:]
+    if shared >= 3 and _CASES.issuperset(rests) and max(map(len, rests)) > 1:
+        return _SAME_STEM
+    if named and all(rests):
+        return 0.0
+    done = first.startswith("ge") and stems(first[2:]) & stems(second)  # startet, gestartet
+    if done or stems(first) & stems(second) or _akin_turkish(first, second, shared):
+        return _SAME_STEM
+    enough = shared >= (_BEGINNING_CYRILLIC if _CYRILLIC.match(first) else _BEGINNING)
+    return _SAME_BEGINNING * (enough and min(map(len, rests)) <= 1 and max(map(len, rests)) <= _ENDING)
+
+
+def apart(first: str, second: str) -> bool:
+    """Whether forms that may have one stem are a woman and a man, or one and two in Arabic.
+
+    Participles of Hindi only agree with their noun.
+    """
+    shared = shared_length(first, second)
+    one, other = sorted((first[shared:], second[shared:]))
+    gendered = (one, other) in _GENDERS and not first[:shared].endswith("त")
+    return gendered or bool(_DUAL.search(first)) != bool(_DUAL.search(second))
+
+
+def kindred(first: str, second: str) -> bool:
+    """Whether words, if near in meaning, are so as upstairs and downstairs are; of one letter none is judged."""
+    one, other = _bare(first.lower()), _bare(second.lower())
+    begin = min(3, len(one) - 1, len(other) - 1)
+    if begin < 1 or one[:begin] == other[:begin] or one[-4:] == other[-4:]:
+        return True
+    return bool(_HANGUL_LETTER.match(one)) and one[-1] == other[-1]
+
+
+def ending(form: str, other: str) -> str:
+    """What a form has that another of the word has not; endings that only agree with the word are the same."""
+    return form[shared_length(form, other) :].translate(_HARMONY)
+
+
+def shared_length(first: str, second: str) -> int:
+    """With how many characters both begin."""
+    for at, (one, other) in enumerate(zip(first, second, strict=False)):
+        if one != other:
+            return at
+    return min(len(first), len(second))
+
+
+def _akin_turkish(first: str, second: str, shared: int) -> bool:
+    """Whether both end as verbs do, after what is shared or a little less: tutuyor and tutuluyor."""
+    stem_lengths = range(shared, max(shared - 2, 2), -1)
+    return any(_VERBAL.fullmatch(first, at) and _VERBAL.fullmatch(second, at) for at in stem_lengths)
+
+
+def _akin_korean(first: str, second: str) -> bool:
+    """Korean puts endings onto syllables too: 길어질 and 길어지면, 마신다 and 마셔."""
+    shared, most = 0, min(len(first), len(second))
+    while shared < most and _syllable(first[shared], shared) == _syllable(second[shared], shared):
+        shared += 1
+    return shared > 0 and set(_HANGUL_ENDINGS).issuperset(first[shared:] + second[shared:])
+
+
+def _syllable(letter: str, place: int) -> tuple[int, int, int]:
+    """Initial, vowel and final of a syllable, less what verbs change in it."""
+    number = ord(letter) - 0xAC00
+    initial, vowel, final = number // 588, number % 588 // 28, number % 28
+    if place == 0 and final not in _FIRST_FINALS:
+        return initial, vowel, final
+    return initial, _CONTRACTED.get(vowel, vowel), 0 if final in _FINALS else final
+
+
+def _akin_arabic(first: str, second: str) -> bool:
+    first, second = _ARABIC_PREFIX.sub("", first, 1), _ARABIC_PREFIX.sub("", second, 1)
+    shared = shared_length(first, second)
+    return shared >= 3 and _ARABIC_ENDINGS.issuperset((first[shared:], second[shared:]))
+
+
+def _bare(word: str) -> str:
+    """A word of Korean without its particles and endings, any other as it is."""
+    return word.rstrip(_HANGUL_ENDINGS) if _HANGUL_LETTER.match(word) else word
