@@ -37,6 +37,11 @@ class Alignment:
         ranks = {j: at for at, j in enumerate(sorted(j for _, j, _ in self.pairs))}
         return [ranks[j] for _, j, _ in self.pairs]
 
+    @property
+    def turned(self) -> Alignment:
+        """The alignment of the second note with the first."""
+        return Alignment(tuple((j, i, score) for i, j, score in self.pairs), self.left[::-1])
+
 
 def align(first: Sequence[Unit], second: Sequence[Unit]) -> Alignment:
     """Pair equal units, then akin ones, the nearest kin first."""

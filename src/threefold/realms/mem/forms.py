@@ -52,7 +52,7 @@ _CASES = frozenset(
 )
 _VERBAL = re.compile(
     "[aeiu]?(?:[lnst]|il|in|un)?"
-    "(?:[iu]yor|[dt][iu]|m[iu]s|[ae]c[ae]k|[aeiu]r|[dt][iu]g[iu]n?|y?[ae]n|m[ae](?:li|k|y[ae]|s[iu])?|[ae]r[ae]k|[iu]p)"
+    "(?:[iu]yor|[dt][iu]|m[iu]s|[ae]c[ae]k|[aeiu]r|[dt][iu]g[iu]n?|y?[ae]n|[ae]z|m[ae](?:li|k|y[ae]|s[iu])?|[ae]r[ae]k|[iu]p)"
     "(?:[ld][ae]r|[iu]m|s[iu]n|[iu]z|yd[iu]|[dt][iu]r)?"
 )
 
@@ -94,7 +94,7 @@ def _akin_by_letters(first: str, second: str, named: bool) -> float:
     if named and all(rests):
         return 0.0
     done = first.startswith("ge") and stems(first[2:]) & stems(second)  # startet, gestartet
-    if done or stems(first) & stems(second) or (shared >= 3 and all(map(_VERBAL.fullmatch, rests))):
+    if done or stems(first) & stems(second) or _akin_turkish(first, second, shared):
         return _SAME_STEM
     enough = shared >= (_BEGINNING_CYRILLIC if _CYRILLIC.match(first) else _BEGINNING)
     return _SAME_BEGINNING * (enough and min(map(len, rests)) <= 1 and max(map(len, rests)) <= _ENDING)
@@ -131,6 +131,12 @@ def shared_length(first: str, second: str) -> int:
         if one != other:
             return at
     return min(len(first), len(second))
+
+
+def _akin_turkish(first: str, second: str, shared: int) -> bool:
+    """Whether both end as verbs do, after what is shared or a little less: tutuyor and tutuluyor."""
+    stem_lengths = range(shared, max(shared - 2, 2), -1)
+    return any(_VERBAL.fullmatch(first, at) and _VERBAL.fullmatch(second, at) for at in stem_lengths)
 
 
 def _akin_korean(first: str, second: str) -> bool:

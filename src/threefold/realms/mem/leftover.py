@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 # another way to say it, and no swap.
 _MAX_MEANT: Final = 12
 _FEW: Final = 2
+# Less left over is no word, but an ending.
+_LITTLE: Final = 0.2
 # Words that are so near in the table of vectors mean the same; below the first nothing is said.
 _NEAR, _NEAREST = 0.62, 0.74
 # Kinds of units that are values: a number in figures or words, a date, half of the day, a sign.
@@ -50,8 +52,10 @@ class Seen:
     part of the longer note `share`; of values on both sides `told`, the first of them at `place` (0 to 1) of its note.
 
     Conflicts: `number`, `date`, `half` of the day and `sign` are 1 if one note has one that the other lacks, 2 if each
-    has; `denial` if one says that it is not so, `swap` if two parts changed places, `scattered` if all did, `empty` if
-    a note says nothing.
+    has; `denial` if one says that it is not so, `tense` if one says that it was, `swap` if two parts changed places,
+    `scattered` if all did, `empty` if a note says nothing, `foreign` if something is left over and neither has a word
+    that would tell their language, so that it may be a word for "not".
+
     `compared` and `changed` tell what the notes are about: what is liked better, and what is no longer so.
     """
 
@@ -67,9 +71,11 @@ class Seen:
     half: int
     sign: int
     denial: bool
+    tense: bool
     swap: bool
     scattered: bool
     empty: bool
+    foreign: bool
     compared: bool
     changed: bool
 
@@ -77,7 +83,7 @@ class Seen:
     def conflict(self) -> bool:
         """Whether the notes cannot say the same."""
         told = self.number or self.date or self.half > 1 or self.sign
-        return bool(told or self.denial or self.swap or self.scattered or self.empty)
+        return bool(told or self.denial or self.tense or self.swap or self.scattered or self.empty or self.foreign)
 
     @property
     def clash(self) -> bool:
@@ -109,9 +115,11 @@ def seen_of(first: Analysed, second: Analysed) -> Seen:
         half=_told(left, "half"),
         sign=_told(left, "code", "sign"),
         denial=(first.denials > 0) != (second.denials > 0),
+        tense=_was(first.units, second.units, left, found) or _was(second.units, first.units, left[::-1], found.turned),
         swap=_turned(first, second, left, found),
         scattered=scattered(found),
         empty=not (first.mass and second.mass) and first.folded != second.folded,
+        foreign=max(masses) > _LITTLE and all(unit.weight for note in (first, second) for unit in note.units),
         compared=all(known.comparing.search(note.folded) for note in (first, second)),
         changed=bool(known.changing.search(first.folded)) != bool(known.changing.search(second.folded)),
     )
@@ -120,15 +128,41 @@ def seen_of(first: Analysed, second: Analysed) -> Seen:
 def _turned(first: Analysed, second: Analysed, left: Sequence[Sequence[Unit]], found: Alignment) -> bool:
     """Whether one note says that A did it to B and the other that B did it to A.
 
-    That is told by the order of words, and by who it is done by: "Anna called Ben" is not "Anna was called by Ben", but
-    "Ben was called by Anna".
+    That is told by the order of words, and by whom it is done by or to: "Anna called Ben" is not "Anna was called by
+    Ben", but "Ben was called by Anna"; and "Anna owes Ben" is not "Ben owes it to Anna".
     """
-    agents = words().agents
-    by = [any(unit.form in agents for unit in side) for side in left]
-    if by[0] != by[1]:
-        rest = any(unit.weight > 0.0 and unit.form not in agents for side in left for unit in side)
-        return not rest and found.order == sorted(found.order)
+    known = words()
+    order = found.order
+    if _only_one(left, known.agents):
+        return order == sorted(order) and not _more(left, known.agents)
+    if _only_one(left, known.receivers):
+        return order[:1] != [0] and not _more(left, known.receivers)
     return sum(map(len, found.left)) <= _FEW and swapped(first.units, second.units, found)
+
+
+def _was(first: Sequence[Unit], second: Sequence[Unit], left: Sequence[Sequence[Unit]], found: Alignment) -> bool:
+    """Whether the first note says that something was, and the second that it is; "was done" is no such thing."""
+    known = words()
+    if any(unit.form in known.was for unit in left[0]) and any(unit.form in known.is_ for unit in left[1]):
+        return True
+    if any(unit.form in known.was or unit.form in known.is_ for unit in (*first, *second)):
+        return False
+    pairs = [(first[i].form, second[j].form) for i, j, _ in found.pairs if first[i].form != second[j].form]
+    return any(
+        was.fullmatch(one) and now.fullmatch(other) and not was.fullmatch(other)
+        for one, other in pairs
+        for was, now in known.tenses
+    )
+
+
+def _only_one(left: Sequence[Sequence[Unit]], marks: frozenset[str]) -> bool:
+    one, other = (any(unit.form in marks for unit in side) for side in left)
+    return one != other
+
+
+def _more(left: Sequence[Sequence[Unit]], marks: frozenset[str]) -> bool:
+    """Whether more is left over than such marks, and what says little."""
+    return any(unit.weight > 0.0 and unit.form not in marks for side in left for unit in side)
 
 
 def _told(left: Sequence[Sequence[Unit]], *which: str) -> int:

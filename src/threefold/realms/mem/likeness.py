@@ -122,12 +122,13 @@ def _other(seen: Seen) -> Relation:
         return "different"
     if seen.swap:
         return "contradicts" if seen.compared else "different"
-    if seen.denial or (seen.changed and seen.unmatched <= _BESIDE):
+    if seen.denial or seen.tense or (seen.changed and seen.unmatched <= _BESIDE):
         return "contradicts"
     if seen.clash:
         beside = seen.unmatched - seen.told <= _WORD and seen.place >= _EARLY
         return "contradicts" if beside else "different"
-    if seen.unmatched <= _WORD and _DETAIL <= seen.extra <= _TRANSCRIPT:
+    least = _MORE if seen.foreign else _DETAIL
+    if seen.unmatched <= _WORD and least <= seen.extra <= _TRANSCRIPT:
         return "refines"
     return "different"
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from threefold.realms.mem.words import GROUP, HANGUL, RUN, words
+from threefold.realms.mem.words import GROUP, HANGUL, LEFT_OUT, RUN, light_among, words
 from threefold.text.dates.marks import marked
 from threefold.text.fold import compatible, fold
 from threefold.text.patterns import APOSTROPHES
@@ -36,12 +36,18 @@ _UNIT = re.compile(
 # Addresses, paths, versions, names of files and of things such as C++ and B3.
 _PIECE = re.compile(r"(?<![\w@/.-])[A-Za-z0-9]+(?:[@/\\_.:&+-]+[A-Za-z0-9]+)*(?:\+\+|#(?!\w))?", re.ASCII)
 _CODE_SIGNS = re.compile(r"[@_\\]|\+\+|#|[A-Za-z]\d|\.[A-Za-z]|[A-Za-z]\.\w|/.*/|\d-\d|[A-Za-z]-\d")
+# Kana with which a part of a text begins are no endings: そば, はるか.
+_BEGINNING = re.compile(f"(?:^|[^\\w{LEFT_OUT}])[\u3041-\u309f]{{1,3}}$")
 _FOLLOWING = re.compile("[\u3041-\u9fff](?<![はがをにでとのも])")
 # The endings of Turkish that say where and from where, as numbers have them: at seven is `yedide`; the latter also
 # stand alone after an apostrophe, as in Ankara'dan.
 _CASE = re.compile(r"[dt][ae]n?$")
+_PLURAL = re.compile(r"l[ae]r[iu]?$")  # on Mondays: pazartesileri
 _AWAY = frozenset(("dan", "den", "tan", "ten"))
+_AFTER_NUMBERS = frozenset(("am", "pm"))
+_NUMBER_BEFORE = re.compile(r"\d\s?$")
 _BETWEEN = re.compile(f"[^\\w{_MARKS}-]+")
+_LONGEST_NUMBER = 18
 _GROUPED = re.compile(r"\d{1,3}(?:[.,]\d{3})+")
 
 
@@ -102,14 +108,17 @@ def _found(text: str) -> Iterator[tuple[int, Unit]]:
         if _CODE_SIGNS.search(match[0])
     ]
     taken.sort(key=lambda each: each[0])
-    reached = at = 0
+    matches, at = [], 0
     for match in _UNIT.finditer(text):
         while at < len(taken) and taken[at][1] <= match.start():
             at += 1
-        if at < len(taken) and taken[at][0] < match.end():
-            continue
-        if (unit := _unit(match)) is not None:
+        if at == len(taken) or match.end() <= taken[at][0]:
+            matches.append(match)
+    light = light_among(_fold(match[0]) for match in matches)
+    for match in matches:
+        if (unit := _unit(match, light)) is not None:
             yield match.start(), unit
+    reached = 0
     for start, end, unit in taken:
         if start >= reached:
             yield start, unit
@@ -127,7 +136,7 @@ def _dates(text: str) -> Iterator[tuple[int, int, Unit]]:
             yield start, end, Unit(f"{kind}{mark.value}", text[start:end], "date", 1.0)
 
 
-def _unit(match: re.Match[str]) -> Unit | None:
+def _unit(match: re.Match[str], light: frozenset[str]) -> Unit | None:
     kind, shown = match.lastgroup, match[0]
     if match["number"]:
         return Unit(_number(match["number"], match["myriad"] or ""), shown, "number", 1.0)
@@ -136,7 +145,9 @@ def _unit(match: re.Match[str]) -> Unit | None:
     if kind == "sign":
         return Unit(shown, shown, "sign", _SIGN)
     form = _fold(shown)
-    return _value(form) or _word(match, form) if form else None
+    if form in _AFTER_NUMBERS and not _NUMBER_BEFORE.search(match.string, max(match.start() - 3, 0), match.start()):
+        return Unit(form, form, "word", _LIGHT)  # am Montag
+    return _value(form) or _word(match, form, light) if form else None
 
 
 def _value(form: str) -> Unit | None:
@@ -147,13 +158,15 @@ def _value(form: str) -> Unit | None:
         return _worded(value, form)
     if form in known.halves:
         return Unit(known.halves[form], form, "half", _HALF)
-    date = known.dates.get(stem(form))
+    date = known.dates.get(stem(form)) or known.dates.get(stem(_PLURAL.sub("", form)))
     return None if date is None else Unit(date, form, "date", 1.0)
 
 
-def _word(match: re.Match[str], form: str) -> Unit:
+def _word(match: re.Match[str], form: str, light: frozenset[str]) -> Unit:
     known, kind, shown = words(), str(match.lastgroup), match[0]
-    if form in known.denials or (form in known.light and form not in known.turning):
+    if kind == "run" and _BEGINNING.search(match.string, max(match.start() - 4, 0), match.end()):
+        return Unit(form, form, kind, 1.0, shown)
+    if form in known.denials or (form in light and form not in known.turning):
         away = form in _AWAY and match.string[match.start() - 1 : match.start()] in APOSTROPHES
         return Unit(form, form, "word", _TURNING if away else _LIGHT)
     if kind == "run":
@@ -180,7 +193,7 @@ def _number(written: str, unit: str) -> str:
     if _GROUPED.fullmatch(written):
         written = re.sub("[.,]", "", written)
     parts = [part.lstrip("0") or "0" for part in re.split("[.,:/]", written)]
-    if unit and len(parts) == 1:
+    if unit and len(parts) == 1 and len(written) <= _LONGEST_NUMBER:
         parts = [str(int(parts[0]) * (_MYRIADS.get(unit) or _TENS[unit]))]
     return "-" * minus + ".".join(parts)
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -17,6 +18,8 @@ FILE: Final = Path(__file__).with_name("words.toml")
 # Characters of scripts without spaces; Hangul has spaces, but particles are written onto its words.
 RUN: Final = "\u0e00-\u0e4f\u0e5a-\u0edf\u1000-\u109f\u1780-\u17ff\u3005\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
 HANGUL: Final = "\uac00-\ud7a3"
+# Stands in a run for a light word that is left out, so that nothing else seems to begin there.
+LEFT_OUT: Final = "\uf8ff"
 # Begins the key of a group of words.
 GROUP: Final = "="
 _HANGUL = re.compile(f"[{HANGUL}]")
@@ -30,15 +33,19 @@ class Words(NamedTuple):
     written; `run` finds the latter.
     """
 
-    light: frozenset[str]
+    light: Mapping[str, frozenset[str]]
     turning: frozenset[str]
     helping: frozenset[str]
     joining: frozenset[str]
     agents: frozenset[str]
+    receivers: frozenset[str]
     denials: frozenset[str]
     endings: re.Pattern[str]
     inside: re.Pattern[str]
     affirming: re.Pattern[str]
+    was: frozenset[str]
+    is_: frozenset[str]
+    tenses: tuple[tuple[re.Pattern[str], re.Pattern[str]], ...]
     comparing: re.Pattern[str]
     changing: re.Pattern[str]
     numbers: Mapping[str, str]
@@ -62,18 +69,22 @@ def words() -> Words:
         one = next((known[key] for key in keys if key in known), GROUP + group[0] if apart else group[0])
         known.update({key: one for key in keys if key not in known})
     light = " ".join(data["light"].values()).split()
-    runs |= {word: " " for word in light if len(word) > 1 and re.match(f"[{RUN}]", word)}
+    runs |= {word: LEFT_OUT for word in light if len(word) > 1 and re.match(f"[{RUN}]", word)}
     longest = sorted(runs, key=lambda word: (-len(word), word))
     return Words(
-        _folded(data["light"].values()),
+        {language: _folded([known]) for language, known in data["light"].items()},
         _folded(data["turning"].values()),
         frozenset(map(stem, _folded(data["helping"].values()))),
         _folded(data["joining"].values()),
         _folded(data["agent"].values()),
+        _folded(data["receiver"].values()),
         _folded(data["negation"].values()),
         re.compile(f"[a-z]{{2,30}}(?:{'|'.join(data['endings'].values())})"),
         re.compile("|".join(data["inside"].values())),
         re.compile("|".join(data["affirming"].values())),
+        _folded(data["was"].values()),
+        _folded(data["is"].values()),
+        tuple((re.compile(was), re.compile(now)) for was, now in data["tenses"].values()),
         _pattern(_folded(data["comparing"].values())),
         _pattern(_folded(data["changing"].values())),
         {word: value for value, known in data["numbers"].items() for word in _folded([known])},
@@ -87,6 +98,27 @@ def words() -> Words:
         runs,
         re.compile("|".join(f"(?<![{HANGUL}]){word}" if _HANGUL.match(word) else word for word in longest)),
     )
+
+
+def light_among(forms: Iterable[str]) -> frozenset[str]:
+    """The light words of the language that most of `forms` are light words of, or of several if it may be any of them.
+
+    So `son` is a child where others are English, and his where they are French.
+    """
+    light = words().light
+    counts = Counter(language for form in forms for language in _languages(form))
+    most = max(counts.values(), default=0)
+    return _together(tuple(language for language in light if counts[language] == most))
+
+
+@lru_cache(maxsize=1 << 14)
+def _languages(form: str) -> tuple[str, ...]:
+    return tuple(language for language, known in words().light.items() if form in known)
+
+
+@lru_cache(maxsize=1 << 8)
+def _together(languages: tuple[str, ...]) -> frozenset[str]:
+    return frozenset().union(*(words().light[language] for language in languages))
 
 
 def _folded(known: Iterable[str]) -> frozenset[str]:
