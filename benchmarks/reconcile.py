@@ -16,7 +16,6 @@ from typing import Any
 
 from _pairs import HALVES, Pair, pairs
 
-from threefold.embedders.bundled import StaticEmbedder
 from threefold.realms.mem.likeness import compare, note_of
 
 RELATIONS = ("same", "refines", "contradicts", "different")
@@ -25,9 +24,8 @@ RELATIONS = ("same", "refines", "contradicts", "different")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print."""
     options = _options(arguments)
-    pieces = _pieces(options.embedder)
     told = [
-        (pair, compare(note_of(pair.first, pieces), note_of(pair.second, pieces)).relation)
+        (pair, compare(note_of(pair.first), note_of(pair.second)).relation)
         for pair in pairs(options.half)
     ]
     for line in _relations(told) if options.relations else _merged(told):
@@ -38,13 +36,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--half", default="judged", choices=HALVES, help="which pairs (judged is the default)")
-    parser.add_argument("--embedder", default="bundled", choices=("bundled", "none"), help="vectors of words, or none")
     parser.add_argument("--relations", action="store_true", help="print how relations are confused")
     return parser.parse_args(arguments)
-
-
-def _pieces(name: str) -> Any:
-    return StaticEmbedder().piece_vectors if name == "bundled" else None
 
 
 def _merged(told: Sequence[tuple[Pair, str]]) -> Iterator[dict[str, Any]]:

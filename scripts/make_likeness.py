@@ -23,7 +23,6 @@ sys.path.insert(0, str(ROOT / "benchmarks"))
 
 from _pairs import Pair, pairs  # noqa: E402
 
-from threefold.embedders.bundled import StaticEmbedder  # noqa: E402
 from threefold.realms.mem.leftover import Seen, seen_of  # noqa: E402
 from threefold.realms.mem.likeness import FEATURES, FILE, note_of, saturated  # noqa: E402
 
@@ -35,9 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--validate", action="store_true", help="print what models do with a language they never saw")
     options = parser.parse_args(arguments)
-    pieces = StaticEmbedder().piece_vectors
     told = pairs("tuned")
-    seen = [seen_of(note_of(pair.first, pieces), note_of(pair.second, pieces)) for pair in told]
+    seen = [seen_of(note_of(pair.first), note_of(pair.second)) for pair in told]
     x, y = _columns(seen), np.array([pair.relation == "same" for pair in told])
     free = np.array([not one.conflict for one in seen])
     unseen = _unseen(told, x, y, free)

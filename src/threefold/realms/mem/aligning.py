@@ -6,7 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, permutations
 from typing import Final
 
 from threefold.realms.mem import forms
@@ -40,7 +40,7 @@ class Alignment:
     @property
     def turned(self) -> Alignment:
         """The alignment of the second note with the first."""
-        return Alignment(tuple((j, i, score) for i, j, score in self.pairs), self.left[::-1])
+        return Alignment(tuple(sorted((j, i, score) for i, j, score in self.pairs)), self.left[::-1])
 
 
 def align(first: Sequence[Unit], second: Sequence[Unit]) -> Alignment:
@@ -59,7 +59,24 @@ def align(first: Sequence[Unit], second: Sequence[Unit]) -> Alignment:
                 pairs.append((i, j, score))
                 left[0].remove(i)
                 left[1].remove(j)
+        pairs += [(i, j, forms.SAME_STEM) for i, j in _compounds(first, left[0], second, left[1])]
+        pairs += [(i, j, forms.SAME_STEM) for j, i in _compounds(second, left[1], first, left[0])]
     return Alignment(tuple(sorted(pairs)), (tuple(left[0]), tuple(left[1])))
+
+
+def _compounds(first: Sequence[Unit], ours: list[int], second: Sequence[Unit], theirs: list[int]) -> list[tuple[int, int]]:
+    """Words left over that are written as one by the other; they and their parts are left over no longer."""
+    found = []
+    for i in tuple(ours):
+        parts = [j for j in theirs if second[j].kind == first[i].kind and second[j].weight == 1.0]
+        for one, two in permutations(parts, 2):
+            if forms.compound(first[i].form, second[one].form, second[two].form):
+                found.append((i, one))
+                ours.remove(i)
+                theirs.remove(one)
+                theirs.remove(two)
+                break
+    return found
 
 
 def scattered(alignment: Alignment) -> bool:
@@ -147,6 +164,8 @@ def _apart(first: Unit, second: Unit) -> bool:
 
 
 def _akin(first: Unit, second: Unit) -> float:
+    if first.inflected and second.inflected:
+        return forms.akin_kana(first.form, second.form)
     if first.kind != second.kind or first.kind not in ("word", "hangul") or _apart(first, second):
         return 0.0
     return forms.akin(first.form, second.form, first.named and second.named)

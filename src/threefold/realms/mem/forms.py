@@ -9,12 +9,13 @@ from typing import Final
 from threefold.realms.mem.words import HANGUL
 from threefold.text.stem import stems
 
-_SAME_STEM: Final = 0.95
+SAME_STEM: Final = 0.95
 _SAME_BEGINNING: Final = 0.75
 # So many letters of a beginning tell a word, less in Cyrillic, if at most so many follow on one side and one on the
 # other: allergy and allergic.
 _BEGINNING, _BEGINNING_CYRILLIC, _ENDING = 5, 4, 5
 
+_PERFECT: Final = ("ge", "по")
 _CYRILLIC = re.compile("[\u0400-\u04ff]")
 
 # Endings that tell a woman from a man: hijo and hija, Lehrer and Lehrerin, बेटा and बेटी.
@@ -71,6 +72,9 @@ _HANGUL_ENDINGS: Final = (
 _CONTRACTED: Final = {6: 20, 14: 13, 9: 8}
 _FIRST_FINALS, _FINALS = frozenset((0, 4)), frozenset((4, 8, 16, 17, 20))
 
+_ROWS: Final = "かきくけこ さしすせそ たちつてとっ なにぬねの ばびぶべぼ まみむめもん らりるれろ わいうえおあ がぎぐげご"
+_ROW: Final = {kana: row for row in _ROWS.split() for kana in row}
+
 # Endings that differ by the harmony of vowels and consonants alone, or by what stands before them, become the same.
 _HARMONY = str.maketrans("uet이은는을", "iad가가가를", "으")
 
@@ -80,9 +84,9 @@ def akin(first: str, second: str, named: bool) -> float:
     """How surely two folded spellings are forms of one word, from 0 to 1; of two names one may have an ending more."""
     first, second = sorted((first, second))
     if _HANGUL_LETTER.match(first):
-        return _SAME_STEM * _akin_korean(first, second)
+        return SAME_STEM * _akin_korean(first, second)
     if _ARABIC.match(first):
-        return _SAME_STEM * _akin_arabic(first, second)
+        return SAME_STEM * _akin_arabic(first, second)
     return _akin_by_letters(first, second, named)
 
 
@@ -90,14 +94,31 @@ def _akin_by_letters(first: str, second: str, named: bool) -> float:
     shared = shared_length(first, second)
     rests = first[shared:], second[shared:]
     if shared >= 3 and _CASES.issuperset(rests) and max(map(len, rests)) > 1:
-        return _SAME_STEM
+        return SAME_STEM
     if named and all(rests):
         return 0.0
-    done = first.startswith("ge") and stems(first[2:]) & stems(second)  # startet, gestartet
-    if done or stems(first) & stems(second) or _akin_turkish(first, second, shared):
-        return _SAME_STEM
+    for prefix in _PERFECT:  # startet, gestartet; ехать, поехать
+        one, other = first.removeprefix(prefix), second.removeprefix(prefix)
+        if (one != first) != (other != second) and len(one) > 3 < len(other) and akin(one, other, named) == SAME_STEM:
+            return SAME_STEM
+    if stems(first) & stems(second) or _akin_turkish(first, second, shared):
+        return SAME_STEM
     enough = shared >= (_BEGINNING_CYRILLIC if _CYRILLIC.match(first) else _BEGINNING)
     return _SAME_BEGINNING * (enough and min(map(len, rests)) <= 1 and max(map(len, rests)) <= _ENDING)
+
+
+def akin_kana(first: str, second: str) -> float:
+    """Kana that end a verb are of one row: 飲む, 飲みます; before what follows いる and くる they may be contracted."""
+    return SAME_STEM * (_ROW.get(first, first) == _ROW.get(second, second))
+
+
+def compound(whole: str, first: str, second: str) -> bool:
+    """Whether a word is made of two, with no more than two letters between: Augenarzttermin; 맥북프로."""
+    between = len(whole) - len(first) - len(second)
+    fits = min(len(first), len(second)) >= 2 and whole.startswith(first) and whole.endswith(second)
+    if _HANGUL_LETTER.match(whole):
+        return fits and between == 0 or (len(second) > 1 and whole.startswith(first) and akin(whole[len(first):], second, False) > 0)
+    return fits and 0 <= between <= 2
 
 
 def apart(first: str, second: str) -> bool:
@@ -109,15 +130,6 @@ def apart(first: str, second: str) -> bool:
     one, other = sorted((first[shared:], second[shared:]))
     gendered = (one, other) in _GENDERS and not first[:shared].endswith("त")
     return gendered or bool(_DUAL.search(first)) != bool(_DUAL.search(second))
-
-
-def kindred(first: str, second: str) -> bool:
-    """Whether words, if near in meaning, are so as upstairs and downstairs are; of one letter none is judged."""
-    one, other = _bare(first.lower()), _bare(second.lower())
-    begin = min(3, len(one) - 1, len(other) - 1)
-    if begin < 1 or one[:begin] == other[:begin] or one[-4:] == other[-4:]:
-        return True
-    return bool(_HANGUL_LETTER.match(one)) and one[-1] == other[-1]
 
 
 def ending(form: str, other: str) -> str:
@@ -160,8 +172,3 @@ def _akin_arabic(first: str, second: str) -> bool:
     first, second = _ARABIC_PREFIX.sub("", first, 1), _ARABIC_PREFIX.sub("", second, 1)
     shared = shared_length(first, second)
     return shared >= 3 and _ARABIC_ENDINGS.issuperset((first[shared:], second[shared:]))
-
-
-def _bare(word: str) -> str:
-    """A word of Korean without its particles and endings, any other as it is."""
-    return word.rstrip(_HANGUL_ENDINGS) if _HANGUL_LETTER.match(word) else word

@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 from threefold.realms.mem.aligning import Alignment, align, scattered, swapped
-from threefold.realms.mem.forms import kindred
 from threefold.realms.mem.units import Unit
-from threefold.realms.mem.words import words
+from threefold.realms.mem.words import RUN, Words, words
 
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    Vector = npt.NDArray[np.float32]
-
-# With more words left over than the first, none is compared by meaning; with more than the second, another order is
-# another way to say it, and no swap.
-_MAX_MEANT: Final = 12
+# With more words left over another order is another way to say it, and no swap.
 _FEW: Final = 2
-# Less left over is no word, but an ending.
-_LITTLE: Final = 0.2
-# Words that are so near in the table of vectors mean the same; below the first nothing is said.
-_NEAR, _NEAREST = 0.62, 0.74
+_RUN = re.compile(f"[{RUN}]")
 # Kinds of units that are values: a number in figures or words, a date, half of the day, a sign.
 _VALUES: Final = frozenset(("number", "worded", "date", "half", "code", "sign"))
 
@@ -41,7 +30,11 @@ class Analysed(Protocol):
     @property
     def mass(self) -> float: ...  # noqa: D102
     @property
-    def pieces(self) -> Callable[[str], Vector] | None: ...  # noqa: D102
+    def denied(self) -> tuple[bool, ...]: ...  # noqa: D102
+    @property
+    def classes(self) -> frozenset[tuple[int, int]]: ...  # noqa: D102
+    @property
+    def told(self) -> bool: ...  # noqa: D102
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +46,9 @@ class Seen:
 
     Conflicts: `number`, `date`, `half` of the day and `sign` are 1 if one note has one that the other lacks, 2 if each
     has; `denial` if one says that it is not so, `tense` if one says that it was, `swap` if two parts changed places,
-    `scattered` if all did, `empty` if a note says nothing, `foreign` if something is left over and neither has a word
-    that would tell their language, so that it may be a word for "not".
+    `scattered` if all did, `empty` if a note says nothing, `elsewhere` if each denies what the other says, `apart` if
+    they have words of a kind that are not each other (must and may), `foreign` if they are not the same word for word
+    and neither has a word that would tell their language, so that any may be a word for "not".
 
     `compared` and `changed` tell what the notes are about: what is liked better, and what is no longer so.
     """
@@ -76,6 +70,8 @@ class Seen:
     scattered: bool
     empty: bool
     foreign: bool
+    elsewhere: bool
+    apart: bool
     compared: bool
     changed: bool
 
@@ -83,7 +79,8 @@ class Seen:
     def conflict(self) -> bool:
         """Whether the notes cannot say the same."""
         told = self.number or self.date or self.half > 1 or self.sign
-        return bool(told or self.denial or self.tense or self.swap or self.scattered or self.empty or self.foreign)
+        said = self.denial or self.elsewhere or self.apart or self.tense or self.swap
+        return bool(told or said or self.scattered or self.empty or self.foreign)
 
     @property
     def clash(self) -> bool:
@@ -99,7 +96,7 @@ def seen_of(first: Analysed, second: Analysed) -> Seen:
     """Align two notes and look at what is left."""
     found = align(first.units, second.units)
     left = [[note.units[at] for at in places] for note, places in zip((first, second), found.left, strict=True)]
-    masses = _masses(first, second, found)
+    masses = [_mass(side) for side in left]
     values = [sum(unit.weight for unit in side if unit.kind in _VALUES) for side in left]
     known = words()
     return Seen(
@@ -119,7 +116,9 @@ def seen_of(first: Analysed, second: Analysed) -> Seen:
         swap=_turned(first, second, left, found),
         scattered=scattered(found),
         empty=not (first.mass and second.mass) and first.folded != second.folded,
-        foreign=max(masses) > _LITTLE and all(unit.weight for note in (first, second) for unit in note.units),
+        foreign=not (first.told or second.told) and _spelt(first) != _spelt(second),
+        elsewhere=_denied_elsewhere(first, second, found),
+        apart=_of_other_classes(first.classes, second.classes),
         compared=all(known.comparing.search(note.folded) for note in (first, second)),
         changed=bool(known.changing.search(first.folded)) != bool(known.changing.search(second.folded)),
     )
@@ -133,8 +132,13 @@ def _turned(first: Analysed, second: Analysed, left: Sequence[Sequence[Unit]], f
     """
     known = words()
     order = found.order
+    if order == sorted(order) and _turns(left, known):
+        return True
     if _only_one(left, known.agents):
-        return order == sorted(order) and not _more(left, known.agents)
+        passive = any(unit.form in known.agents for unit in left[0])
+        note, own = (first, found) if passive else (second, found.turned)
+        moved = order == sorted(order) or _done_to(note.units, own, known.agents)
+        return moved and not _more(left, known.agents)
     if _only_one(left, known.receivers):
         return order[:1] != [0] and not _more(left, known.receivers)
     return sum(map(len, found.left)) <= _FEW and swapped(first.units, second.units, found)
@@ -155,12 +159,61 @@ def _was(first: Sequence[Unit], second: Sequence[Unit], left: Sequence[Sequence[
     )
 
 
+def _denied_elsewhere(first: Analysed, second: Analysed, found: Alignment) -> bool:
+    """Whether something denied in one note is not in the other, and the other way round."""
+    if not (first.denials and second.denials):
+        return False
+    both = _mixed(first) | _mixed(second)
+    moved = {
+        first.denied[i]
+        for i, j, _ in found.pairs
+        if first.units[i].form not in words().denials
+        and first.denied[i] != second.denied[j]
+        and not {first.units[i].key, second.units[j].key} & both
+    }
+    return len(moved) == 2
+
+
+def _mixed(note: Analysed) -> set[str]:
+    """What is denied in one place of a note and said in another."""
+    keys: tuple[set[str], set[str]] = (set(), set())
+    for unit, denied in zip(note.units, note.denied, strict=True):
+        keys[denied].add(unit.key)
+    return keys[0] & keys[1]
+
+
+def _of_other_classes(first: frozenset[tuple[int, int]], second: frozenset[tuple[int, int]]) -> bool:
+    """Whether of some kind of words each note has one and they have none in common; of a kind alone, only one."""
+    shared = {kind for kind, _ in first & second}
+    ours, theirs = {kind for kind, _ in first}, {kind for kind, _ in second}
+    return any(len(words().classes[kind]) == 1 or kind in ours & theirs for kind in (ours | theirs) - shared)
+
+
+def _spelt(note: Analysed) -> str:
+    return "".join(unit.form for unit in note.units)
+
+
 def _only_one(left: Sequence[Sequence[Unit]], marks: frozenset[str]) -> bool:
     one, other = (any(unit.form in marks for unit in side) for side in left)
     return one != other
 
 
-def _more(left: Sequence[Sequence[Unit]], marks: frozenset[str]) -> bool:
+def _turns(left: Sequence[Sequence[Unit]], known: Words) -> bool:
+    """Whether nothing is left over but a word of direction; one such as "to" says so only against another word."""
+    turning = [{unit.form for unit in side if unit.turning} for side in left]
+    if turning[0] == turning[1] or _more(left, turning[0] | turning[1]):
+        return False
+    return all(left) or not known.receivers.issuperset(turning[0] | turning[1])
+
+
+def _done_to(units: Sequence[Unit], found: Alignment, agents: frozenset[str]) -> bool:
+    """Whether, where the mark of who did it stands before that and the verb, these are in another order."""
+    mark = next(at for at in found.left[0] if units[at].form in agents)
+    after = [j for i, j, _ in found.pairs if i > mark and units[i].weight > 0.0]
+    return _RUN.match(units[mark].form) is not None and after != sorted(after)
+
+
+def _more(left: Sequence[Sequence[Unit]], marks: Set[str]) -> bool:
     """Whether more is left over than such marks, and what says little."""
     return any(unit.weight > 0.0 and unit.form not in marks for side in left for unit in side)
 
@@ -179,52 +232,5 @@ def _place(units: Sequence[Unit], places: Sequence[int]) -> float:
     return there[0] / max(len(units) - 1, 1) if there else 1.0
 
 
-def _masses(first: Analysed, second: Analysed, found: Alignment) -> tuple[float, float]:
-    """The weight left over of either note, less what means nearly the same as something left over of the other."""
-    ours, theirs = (_groups(note.units, at) for note, at in zip((first, second), found.left, strict=True))
-    masses = [sum(weight for _, weight in side) for side in (ours, theirs)]
-    if not (first.pieces and second.pieces and ours and theirs and max(len(ours), len(theirs)) <= _MAX_MEANT):
-        return masses[0], masses[1]
-    meant, told = [
-        [pieces(word).sum(axis=0) for word, _ in side]
-        for pieces, side in ((first.pieces, ours), (second.pieces, theirs))
-    ]
-    near = [
-        (_nearness(meant[i], told[j]), i, j)
-        for i, (one, _) in enumerate(ours)
-        for j, (other, _) in enumerate(theirs)
-        if not kindred(one, other)
-    ]
-    done: tuple[set[int], set[int]] = (set(), set())
-    for credit, i, j in sorted(near, key=lambda each: (-each[0], each[1], each[2])):
-        if credit > 0.0 and i not in done[0] and j not in done[1]:
-            done[0].add(i)
-            done[1].add(j)
-            masses[0] -= credit * ours[i][1]
-            masses[1] -= credit * theirs[j][1]
-    return masses[0], masses[1]
-
-
-def _groups(units: Sequence[Unit], places: Sequence[int]) -> list[tuple[str, float]]:
-    """Each word left over and its weight; neighbouring characters of a run are one."""
-    groups: list[tuple[str, float]] = []
-    last = -2
-    for at in places:
-        unit = units[at]
-        if unit.weight == 0.0:
-            continue
-        if groups and unit.kind == "run" and at == last + 1 and units[last].kind == "run":
-            word, weight = groups[-1]
-            groups[-1] = (word + unit.shown, weight + unit.weight)
-        else:
-            groups.append((unit.shown, unit.weight))
-        last = at
-    return groups
-
-
-def _nearness(one: Vector, other: Vector) -> float:
-    import numpy as np
-
-    lengths = float(np.sqrt(np.dot(one, one) * np.dot(other, other)))
-    cosine = float(np.dot(one, other)) / lengths if lengths > 0.0 else 0.0
-    return min(max((cosine - _NEAR) / (_NEAREST - _NEAR), 0.0), 1.0)
+def _mass(left: Sequence[Unit]) -> float:
+    return sum(unit.weight for unit in left)

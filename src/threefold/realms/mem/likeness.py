@@ -9,23 +9,18 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 from threefold.errors import IntegrityError
 from threefold.realms.mem.leftover import Seen, seen_of
-from threefold.realms.mem.units import Unit, denials, folded, plain, units_of
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
+from threefold.realms.mem.units import Unit, classes, denials, denied, folded, plain, units_of
 
 Relation = Literal["same", "refines", "contradicts", "different"]
 Side = Literal["first", "second"]
-Pieces = Callable[[str], "npt.NDArray[np.float32]"]
 
 FILE: Final = Path(__file__).with_name("likeness.json")
 FEATURES: Final = ("unmatched", "share")
@@ -44,14 +39,20 @@ _EARLY: Final = 0.25
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Note:
-    """A text, analysed once. `pieces` gives the vectors of a word's pieces."""
+    """A text, analysed once. `denied` says of each unit whether it stands where something is denied."""
 
     text: str
     folded: str
     units: tuple[Unit, ...]
     denials: int
+    denied: tuple[bool, ...]
+    classes: frozenset[tuple[int, int]]
     mass: float
-    pieces: Pieces | None
+
+    @property
+    def told(self) -> bool:
+        """Whether a word tells the language."""
+        return any(unit.telling for unit in self.units)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,15 +84,19 @@ class Model:
         return 1.0 / (1.0 + math.exp(-logit - self.offset))
 
 
-def note_of(text: str, pieces: Pieces | None = None) -> Note:
-    """Analyse `text`.
-
-    With `pieces` (`piece_vectors` of the bundled embedder, or the like) words that are near in meaning count as
-    partly the same.
-    """
+def note_of(text: str) -> Note:
+    """Analyse `text`."""
     shown = plain(text)
-    units = units_of(shown)
-    return Note(text, folded(shown), units, denials(shown, units), sum(unit.weight for unit in units), pieces)
+    units, lower = units_of(shown), folded(shown)
+    return Note(
+        text,
+        lower,
+        units,
+        denials(shown, units),
+        denied(shown, units),
+        classes(lower),
+        sum(unit.weight for unit in units),
+    )
 
 
 def compare(first: Note, second: Note) -> Likeness:

@@ -69,8 +69,7 @@ def propose(scope: Scope, ports: Ports, place: places.Place, judge: Judge | None
     now, where = ports.clock(), places.place_of(scope, place)
     kept = _held(Shelf(scope, ports), where, place)
     vectors = _vectors(ports, [each.record.memory for each in kept])
-    pieces = getattr(ports.embedder, "piece_vectors", None)  # only the bundled model tells what words mean alone
-    notes = [note_of(each.record.memory, pieces) for each in kept]
+    notes = [note_of(each.record.memory) for each in kept]
     number = {each.record.id: i for i, each in enumerate(kept)}
 
     def alike(one: Kept, other: Kept) -> Likeness:

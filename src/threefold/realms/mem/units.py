@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from bisect import bisect
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from threefold.realms.mem.words import GROUP, HANGUL, LEFT_OUT, RUN, light_among, words
@@ -14,7 +15,7 @@ from threefold.text.patterns import APOSTROPHES
 from threefold.text.stem import stem
 
 # What a unit weighs that says little, and one of scripts where a unit is a character.
-_LIGHT, _TURNING, _SIGN, _KANA, _KATAKANA, _CHARACTER = 0.0, 0.6, 0.6, 0.15, 0.4, 0.6
+_LIGHT, _TURNING, _SIGN, _KANA, _KATAKANA, _CHARACTER = 0.0, 0.6, 0.6, 0.6, 0.4, 0.6
 _HELPING, _WORDED, _HALF, _CODE, _ONE = 0.4, 0.7, 0.5, 1.5, 0.2
 
 _MINUS = str.maketrans("−‒–—﹣", "-----")
@@ -38,6 +39,7 @@ _PIECE = re.compile(r"(?<![\w@/.-])[A-Za-z0-9]+(?:[@/\\_.:&+-]+[A-Za-z0-9]+)*(?:
 _CODE_SIGNS = re.compile(r"[@_\\]|\+\+|#|[A-Za-z]\d|\.[A-Za-z]|[A-Za-z]\.\w|/.*/|\d-\d|[A-Za-z]-\d")
 # Kana with which a part of a text begins are no endings: そば, はるか.
 _BEGINNING = re.compile(f"(?:^|[^\\w{LEFT_OUT}])[\u3041-\u309f]{{1,3}}$")
+_HAN_OR_KANA = re.compile("[\u3041-\u30ff\u3400-\u9fff]")
 _FOLLOWING = re.compile("[\u3041-\u9fff](?<![はがをにでとのも])")
 # The endings of Turkish that say where and from where, as numbers have them: at seven is `yedide`; the latter also
 # stand alone after an apostrophe, as in Ankara'dan.
@@ -47,24 +49,43 @@ _AWAY = frozenset(("dan", "den", "tan", "ten"))
 _AFTER_NUMBERS = frozenset(("am", "pm"))
 _NUMBER_BEFORE = re.compile(r"\d\s?$")
 _BETWEEN = re.compile(f"[^\\w{_MARKS}-]+")
+_UNCASED = re.compile(f"[{RUN}{HANGUL}]")
+_SENTENCE_BEGINS = re.compile(r"(?:^|[.!?:;…।。！？]\s|\n)[\s\W]*$")
 _LONGEST_NUMBER = 18
 _GROUPED = re.compile(r"\d{1,3}(?:[.,]\d{3})+")
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """One unit: `key` is what equal ones have in common, `form` how it was written, folded, `shown` as it was."""
+    """One unit: `key` is what equal ones have in common, `form` how it was written, folded, `shown` as it was, `at` where."""
 
     key: str
     form: str
     kind: str
     weight: float
     shown: str = ""
+    at: int = 0
 
     @property
     def named(self) -> bool:
         """Whether it has a capital letter."""
         return self.shown[:1].isupper()
+
+    @property
+    def turning(self) -> bool:
+        """Whether it says in which direction something goes."""
+        return self.kind == "word" and self.weight == _TURNING
+
+    @property
+    def telling(self) -> bool:
+        """Whether it tells the language: it is in a table, or its script has one language."""
+        one_script = self.kind == "hangul" or (self.kind == "run" and _HAN_OR_KANA.match(self.form) is not None)
+        return one_script or self.grouped or (self.kind in ("word", "date", "half", "worded") and self.weight < 1.0)
+
+    @property
+    def inflected(self) -> bool:
+        """Whether it is a letter of kana that may be of an ending."""
+        return self.kind == "run" and self.weight == _KANA
 
     @property
     def grouped(self) -> bool:
@@ -74,7 +95,8 @@ class Unit:
 
 def units_of(text: str) -> tuple[Unit, ...]:
     """The units of a plain text, in order."""
-    return tuple(unit for _, unit in sorted(_found(text), key=lambda each: each[0]))
+    found = sorted(_found(text), key=lambda each: each[0])
+    return tuple(replace(unit, at=at) for at, unit in found)
 
 
 def plain(text: str) -> str:
@@ -90,6 +112,23 @@ def denials(text: str, units: tuple[Unit, ...]) -> int:
     return len(inside) + sum(
         unit.form in known.denials or known.endings.fullmatch(unit.form) is not None for unit in units
     )
+
+
+def denied(text: str, units: Sequence[Unit]) -> tuple[bool, ...]:
+    """For each unit of a plain text, whether the part of a sentence that it is in says that something is not so."""
+    bounds = [0, *(match.start() for match in words().clause.finditer(text)), len(text)]
+    parts = [bisect(bounds, unit.at) for unit in units]
+    so = {
+        part: denials(text[bounds[part - 1] : bounds[part]], tuple(u for u, p in zip(units, parts, strict=True) if p == part))
+        for part in set(parts)
+    }
+    return tuple(so[part] > 0 for part in parts)
+
+
+def classes(text: str) -> frozenset[tuple[int, int]]:
+    """Which words of a kind a folded text has: the number of the kind, and of the group in it."""
+    kinds = enumerate(words().classes)
+    return frozenset((kind, at) for kind, known in kinds for at, group in enumerate(known) if group.search(text))
 
 
 def folded(text: str) -> str:
@@ -115,9 +154,10 @@ def _found(text: str) -> Iterator[tuple[int, Unit]]:
         if at == len(taken) or match.end() <= taken[at][0]:
             matches.append(match)
     light = light_among(_fold(match[0]) for match in matches)
+    mixed = text != text.upper() or _UNCASED.search(text) is not None
     for match in matches:
         if (unit := _unit(match, light)) is not None:
-            yield match.start(), unit
+            yield match.start(), _lettered(unit, match, mixed) if match.lastgroup == "word" else unit
     reached = 0
     for start, end, unit in taken:
         if start >= reached:
@@ -148,6 +188,22 @@ def _unit(match: re.Match[str], light: frozenset[str]) -> Unit | None:
     if form in _AFTER_NUMBERS and not _NUMBER_BEFORE.search(match.string, max(match.start() - 3, 0), match.start()):
         return Unit(form, form, "word", _LIGHT)  # am Montag
     return _value(form) or _word(match, form, light) if form else None
+
+
+def _lettered(unit: Unit, match: re.Match[str], mixed: bool) -> Unit:
+    """A letter alone tells things apart, as in vitamin C, unless it is a word; what is in capitals is no light word."""
+    shown = match[0]
+    if unit.weight > _LIGHT and len(shown) > 1:
+        return unit
+    capital = mixed and shown.isupper() and unit.form != "i" and not _SENTENCE_BEGINS.search(match.string, 0, match.start())
+    if len(shown) > 1:
+        return replace(unit, weight=1.0) if capital else unit
+    apostrophe = match.string[match.start() - 1 : match.start()] in APOSTROPHES and match.start() > 0
+    apostrophe = apostrophe or match.string[match.end() : match.end() + 1] in (*APOSTROPHES,)
+    cased = shown.lower() != shown.upper()
+    if cased and not apostrophe and (capital or not any(unit.form in known for known in words().light.values())):
+        return Unit(unit.form, unit.form, "code", _CODE, shown)
+    return unit
 
 
 def _value(form: str) -> Unit | None:

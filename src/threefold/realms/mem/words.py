@@ -46,6 +46,8 @@ class Words(NamedTuple):
     was: frozenset[str]
     is_: frozenset[str]
     tenses: tuple[tuple[re.Pattern[str], re.Pattern[str]], ...]
+    clause: re.Pattern[str]
+    classes: tuple[tuple[re.Pattern[str], ...], ...]
     comparing: re.Pattern[str]
     changing: re.Pattern[str]
     numbers: Mapping[str, str]
@@ -85,6 +87,13 @@ def words() -> Words:
         _folded(data["was"].values()),
         _folded(data["is"].values()),
         tuple((re.compile(was), re.compile(now)) for was, now in data["tenses"].values()),
+        re.compile(
+            rf"[!?;،؛、。；|()–—]|[.,:，：](?!\d)|{_pattern(frozenset(' '.join(data['clause'].values()).split())).pattern}",
+            re.IGNORECASE,
+        ),
+        tuple(
+            tuple(_pattern(_folded([known])) for known in groups.values()) for groups in data["apart"].values()
+        ),
         _pattern(_folded(data["comparing"].values())),
         _pattern(_folded(data["changing"].values())),
         {word: value for value, known in data["numbers"].items() for word in _folded([known])},
@@ -127,6 +136,7 @@ def _folded(known: Iterable[str]) -> frozenset[str]:
 
 def _pattern(known: Iterable[str]) -> re.Pattern[str]:
     """Finds any of the words in folded text; inside of runs too, where they are written together."""
-    together = [word for word in sorted(known) if _WRITTEN_TOGETHER.match(word)]
+    together = [word for word in sorted(known) if _WRITTEN_TOGETHER.search(word)]
     apart = sorted(set(known).difference(together))
-    return re.compile(f"{'|'.join(together)}|(?<!\\w)(?:{'|'.join(apart)})(?!\\w)")
+    whole = f"(?<!\\w)(?:{'|'.join(apart)})(?!\\w)"
+    return re.compile("|".join([*together, whole] if apart else together))
