@@ -21,6 +21,7 @@ _MAX_SWAPPED: Final = 48
 # followed them: two sentences of the same characters.
 _MANY, _SCATTERED = 10, 0.6
 # Languages that mark a noun after it, so that what stands bare is told by its place.
+_CYRILLIC = re.compile("[\u0400-\u04ff]")
 _DEVANAGARI = re.compile("[\u0900-\u097f]")
 
 
@@ -111,6 +112,14 @@ def swapped(first: Sequence[Unit], second: Sequence[Unit], alignment: Alignment)
     if not between:
         return one.exchanged(other)
     return one.like(other) and not all(unit.form in words().joining for unit, _ in between)
+
+
+def bent(first: Sequence[Unit], second: Sequence[Unit], alignment: Alignment) -> bool:
+    """Whether notes have the same words in the same order but for two endings, which tell in Russian who does it."""
+    if any(units[at].weight for units, left in zip((first, second), alignment.left, strict=True) for at in left):
+        return False
+    places = [i for i, j, _ in alignment.pairs if first[i].form != second[j].form]
+    return len(places) == 2 and places[0] + 1 < places[1] and all(_CYRILLIC.match(first[at].form) for at in places)
 
 
 class _Part:

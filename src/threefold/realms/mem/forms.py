@@ -73,6 +73,7 @@ _CONTRACTED: Final = {6: 20, 14: 13, 9: 8}
 _FIRST_FINALS, _FINALS = frozenset((0, 4)), frozenset((4, 8, 16, 17, 20))
 
 _ROWS: Final = "かきくけこ さしすせそ たちつてとっ なにぬねの ばびぶべぼ まみむめもん らりるれろ わいうえおあ がぎぐげご"
+_CONTRACTED_KANA: Final = "っんい"
 _ROW: Final = {kana: row for row in _ROWS.split() for kana in row}
 
 # Endings that differ by the harmony of vowels and consonants alone, or by what stands before them, become the same.
@@ -108,8 +109,9 @@ def _akin_by_letters(first: str, second: str, named: bool) -> float:
 
 
 def akin_kana(first: str, second: str) -> float:
-    """Kana that end a verb are of one row: 飲む, 飲みます; before what follows いる and くる they may be contracted."""
-    return SAME_STEM * (_ROW.get(first, first) == _ROW.get(second, second))
+    """Kana with which the ending of a verb begins are of one row, 飲む and 飲みます, or contracted, 飲んで."""
+    contracted = first in _CONTRACTED_KANA or second in _CONTRACTED_KANA
+    return SAME_STEM * (contracted or _ROW.get(first, first) == _ROW.get(second, second))
 
 
 def compound(whole: str, first: str, second: str) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import asdict, dataclass
 from typing import Final, Protocol
 
-from threefold.realms.mem.aligning import Alignment, align, scattered, swapped
+from threefold.realms.mem.aligning import Alignment, align, bent, scattered, swapped
 from threefold.realms.mem.units import Unit
 from threefold.realms.mem.words import RUN, Words, words
 
@@ -132,7 +132,7 @@ def _turned(first: Analysed, second: Analysed, left: Sequence[Sequence[Unit]], f
     """
     known = words()
     order = found.order
-    if order == sorted(order) and _turns(left, known):
+    if order == sorted(order) and (_turns(left, known) or bent(first.units, second.units, found)):
         return True
     if _only_one(left, known.agents):
         passive = any(unit.form in known.agents for unit in left[0])
@@ -183,10 +183,9 @@ def _mixed(note: Analysed) -> set[str]:
 
 
 def _of_other_classes(first: frozenset[tuple[int, int]], second: frozenset[tuple[int, int]]) -> bool:
-    """Whether of some kind of words each note has one and they have none in common; of a kind alone, only one."""
+    """Whether of some kind of words each note has one and they have none in common."""
     shared = {kind for kind, _ in first & second}
-    ours, theirs = {kind for kind, _ in first}, {kind for kind, _ in second}
-    return any(len(words().classes[kind]) == 1 or kind in ours & theirs for kind in (ours | theirs) - shared)
+    return bool(({kind for kind, _ in first} & {kind for kind, _ in second}) - shared)
 
 
 def _spelt(note: Analysed) -> str:

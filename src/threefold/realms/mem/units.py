@@ -15,7 +15,7 @@ from threefold.text.patterns import APOSTROPHES
 from threefold.text.stem import stem
 
 # What a unit weighs that says little, and one of scripts where a unit is a character.
-_LIGHT, _TURNING, _SIGN, _KANA, _KATAKANA, _CHARACTER = 0.0, 0.6, 0.6, 0.6, 0.4, 0.6
+_LIGHT, _TURNING, _SIGN, _KANA, _KATAKANA, _CHARACTER = 0.0, 0.6, 0.6, 0.55, 0.4, 0.6
 _HELPING, _WORDED, _HALF, _CODE, _ONE = 0.4, 0.7, 0.5, 1.5, 0.2
 
 _MINUS = str.maketrans("−‒–—﹣", "-----")
@@ -40,12 +40,12 @@ _CODE_SIGNS = re.compile(r"[@_\\]|\+\+|#|[A-Za-z]\d|\.[A-Za-z]|[A-Za-z]\.\w|/.*/
 # Kana with which a part of a text begins are no endings: そば, はるか.
 _BEGINNING = re.compile(f"(?:^|[^\\w{LEFT_OUT}])[\u3041-\u309f]{{1,3}}$")
 _HAN_OR_KANA = re.compile("[\u3041-\u30ff\u3400-\u9fff]")
-_FOLLOWING = re.compile("[\u3041-\u9fff](?<![はがをにでとのも])")
-# The endings of Turkish that say where and from where, as numbers have them: at seven is `yedide`; the latter also
-# stand alone after an apostrophe, as in Ankara'dan.
+_FOLLOWING = re.compile("[\u3400-\u9fff]")
+# The endings of Turkish that say where and from where, as numbers have them: at seven is `yedide`.
 _CASE = re.compile(r"[dt][ae]n?$")
 _PLURAL = re.compile(r"l[ae]r[iu]?$")  # on Mondays: pazartesileri
-_AWAY = frozenset(("dan", "den", "tan", "ten"))
+# From where, by an ending of Turkish that stands alone, Ankara'dan, and from whom, by a word that else tells who has it.
+_AWAY = re.compile(r"(?<=[’'])[dt][ae]n(?!\w)|(?<=[^\W\d] )у(?! (?:н[её]|мен|теб|себ|пользоват))(?!\w)")
 _AFTER_NUMBERS = frozenset(("am", "pm"))
 _NUMBER_BEFORE = re.compile(r"\d\s?$")
 _BETWEEN = re.compile(f"[^\\w{_MARKS}-]+")
@@ -223,8 +223,7 @@ def _word(match: re.Match[str], form: str, light: frozenset[str]) -> Unit:
     if kind == "run" and _BEGINNING.search(match.string, max(match.start() - 4, 0), match.end()):
         return Unit(form, form, kind, 1.0, shown)
     if form in known.denials or (form in light and form not in known.turning):
-        away = form in _AWAY and match.string[match.start() - 1 : match.start()] in APOSTROPHES
-        return Unit(form, form, "word", _TURNING if away else _LIGHT)
+        return Unit(form, form, "word", _TURNING if _AWAY.match(match.string, match.start()) else _LIGHT)
     if kind == "run":
         return Unit(form, form, kind, _weight(match), shown)
     key = stem(form)
@@ -237,7 +236,7 @@ def _worded(value: str, form: str) -> Unit:
 
 
 def _weight(match: re.Match[str]) -> float:
-    """Of a character; kana that follow others are mostly endings, those that begin something may be a word."""
+    """Of a character; kana that follow those of China are mostly endings."""
     character = match[0]
     if "\u3041" <= character <= "\u309f":
         return _KANA if _FOLLOWING.match(match.string[max(match.start() - 1, 0) : match.start()]) else _SIGN
