@@ -20,6 +20,7 @@ _MAX_SWAPPED: Final = 48
 # Notes of at least so many units in common have them in another order altogether if so many are not followed by what
 # followed them: two sentences of the same characters.
 _MANY, _SCATTERED = 10, 0.6
+_TIMES: Final = ("number", "worded", "date", "half")
 # Languages that mark a noun after it, so that what stands bare is told by its place.
 _CYRILLIC = re.compile("[\u0400-\u04ff]")
 _DEVANAGARI = re.compile("[\u0900-\u097f]")
@@ -132,7 +133,7 @@ class _Part:
         self.size = len(said)
         self.run = all(unit.kind == "run" for unit, _ in said)
         self.named = any(unit.named and other.named for unit, other in said)
-        self.timed = any(unit.kind in ("number", "worded", "date", "half") for unit, _ in said)
+        self.timed = any(unit.kind in _TIMES or unit.form in words().when for unit, _ in units)
 
     def like(self, other: _Part) -> bool:
         """Whether parts are of a kind: both with a name, or both with as many words; a time is like nothing else."""

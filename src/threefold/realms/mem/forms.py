@@ -49,16 +49,17 @@ _CASES = frozenset(
         "ge",
         "gi",
         "gu",
+        *"si su sini sunu sina sine sinin sunun sinda sinde nin nun ni nu lar ler lari leri larin lerin larda lerde".split(),
     ]
 )
 _VERBAL = re.compile(
     "[aeiu]?(?:[lnst]|il|in|un)?"
-    "(?:[iu]yor|[dt][iu]|m[iu]s|[ae]c[ae]k|[aeiu]r|[dt][iu]g[iu]n?|y?[ae]n|[ae]z|m[ae](?:li|k|y[ae]|s[iu])?|[ae]r[ae]k|[iu]p)"
+    "(?:[iu]yor|m[ae]k(?:t[ae])?|m[ae]y[iu]|[dt][iu]|m[iu]s|[ae]c[ae]k|[aeiu]r|[dt][iu]g[iu]n?|y?[ae]n|[ae]z|m[ae](?:li|k|y[ae]|s[iu])?|[ae]r[ae]k|[iu]p)"
     "(?:[ld][ae]r|[iu]m|s[iu]n|[iu]z|yd[iu]|[dt][iu]r)?"
 )
 
 _ARABIC = re.compile("[\u0620-\u06ff]")
-_ARABIC_PREFIX = re.compile("(?:[وف]?[بلك]?ال|[وف][بلك]?|لل|[وف]?[يتن])(?=[\u0621-\u064a]{3})")
+_ARABIC_PREFIX = re.compile("^(?:[وف]?[بلك]?ال|[وف][بلك]?|لل|[وف]?[يتن])(?=[\u0621-\u064a]{3})")
 _ARABIC_ENDINGS = frozenset(["", "ه", "ات", "ين", "ون", "ي", "ها", "هم", "ا", "ان", "يه", "ت", "تها", "ته", "نا"])
 _DUAL = re.compile("ت[اي]ن$")
 
@@ -100,7 +101,7 @@ def _akin_by_letters(first: str, second: str, named: bool) -> float:
         return 0.0
     for prefix in _PERFECT:  # startet, gestartet; ехать, поехать
         one, other = first.removeprefix(prefix), second.removeprefix(prefix)
-        if (one != first) != (other != second) and len(one) > 3 < len(other) and akin(one, other, named) == SAME_STEM:
+        if (one != first) != (other != second) and len(one) > 3 < len(other) and akin(one, other, named):
             return SAME_STEM
     if stems(first) & stems(second) or _akin_turkish(first, second, shared):
         return SAME_STEM
@@ -149,7 +150,8 @@ def shared_length(first: str, second: str) -> int:
 
 def _akin_turkish(first: str, second: str, shared: int) -> bool:
     """Whether both end as verbs do, after what is shared or a little less: tutuyor and tutuluyor."""
-    stem_lengths = range(shared, max(shared - 2, 2), -1)
+    shortest = 2 if "yor" in first + second else 3  # içiyor, içer
+    stem_lengths = range(shared, max(shared - 2, shortest) - 1, -1)
     return any(_VERBAL.fullmatch(first, at) and _VERBAL.fullmatch(second, at) for at in stem_lengths)
 
 

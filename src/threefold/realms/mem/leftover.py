@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from typing import Final, Protocol
 
 from threefold.realms.mem.aligning import Alignment, align, bent, scattered, swapped
@@ -199,10 +200,18 @@ def _only_one(left: Sequence[Sequence[Unit]], marks: frozenset[str]) -> bool:
 
 def _turns(left: Sequence[Sequence[Unit]], known: Words) -> bool:
     """Whether nothing is left over but a word of direction; one such as "to" says so only against another word."""
-    turning = [{unit.form for unit in side if unit.turning} for side in left]
+    turning = [
+        {unit.form for before, unit in pairwise((None, *side)) if unit and unit.turning and not _of_a_pronoun(before, unit)}
+        for side in left
+    ]
     if turning[0] == turning[1] or _more(left, turning[0] | turning[1]):
         return False
     return all(left) or not known.receivers.issuperset(turning[0] | turning[1])
+
+
+def _of_a_pronoun(before: Unit | None, unit: Unit) -> bool:
+    """Whether a word of direction follows one that says little and is left over too: उस को."""
+    return before is not None and before.weight == 0.0 and before.at + len(before.form) + 3 > unit.at and unit.form == "को"
 
 
 def _done_to(units: Sequence[Unit], found: Alignment, agents: frozenset[str]) -> bool:

@@ -17,7 +17,7 @@ from typing import Final, Literal
 
 from threefold.errors import IntegrityError
 from threefold.realms.mem.leftover import Seen, seen_of
-from threefold.realms.mem.units import Unit, classes, denials, denied, folded, plain, units_of
+from threefold.realms.mem.units import Unit, classes, denials, denied, folded, plain, tells, units_of
 
 Relation = Literal["same", "refines", "contradicts", "different"]
 Side = Literal["first", "second"]
@@ -52,7 +52,7 @@ class Note:
     @property
     def told(self) -> bool:
         """Whether a word tells the language."""
-        return any(unit.telling for unit in self.units)
+        return any(unit.telling for unit in self.units) or tells(self.text)
 
 
 @dataclass(frozen=True, slots=True)

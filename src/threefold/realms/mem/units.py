@@ -40,6 +40,8 @@ _CODE_SIGNS = re.compile(r"[@_\\]|\+\+|#|[A-Za-z]\d|\.[A-Za-z]|[A-Za-z]\.\w|/.*/
 # Kana with which a part of a text begins are no endings: そば, はるか.
 _BEGINNING = re.compile(f"(?:^|[^\\w{LEFT_OUT}])[\u3041-\u309f]{{1,3}}$")
 _HAN_OR_KANA = re.compile("[\u3041-\u30ff\u3400-\u9fff]")
+_TELLING = re.compile(r"\bال\w|\wة\b|[а-яё]{3}|\w[iıuü]yor")
+_OTHERS = re.compile("[پچگکیٹڈےہەۇіїєґўјљњћђџѓќңқғүұһөәӣӯ]", re.IGNORECASE)
 _FOLLOWING = re.compile("[\u3400-\u9fff]")
 # The endings of Turkish that say where and from where, as numbers have them: at seven is `yedide`.
 _CASE = re.compile(r"[dt][ae]n?$")
@@ -123,6 +125,11 @@ def denied(text: str, units: Sequence[Unit]) -> tuple[bool, ...]:
         for part in set(parts)
     }
     return tuple(so[part] > 0 for part in parts)
+
+
+def tells(text: str) -> bool:
+    """Whether a text's letters tell that its language is one of those with tables."""
+    return _TELLING.search(text) is not None and _OTHERS.search(text) is None
 
 
 def classes(text: str) -> frozenset[tuple[int, int]]:

@@ -46,6 +46,7 @@ class Words(NamedTuple):
     was: frozenset[str]
     is_: frozenset[str]
     tenses: tuple[tuple[re.Pattern[str], re.Pattern[str]], ...]
+    when: frozenset[str]
     clause: re.Pattern[str]
     classes: tuple[tuple[re.Pattern[str], ...], ...]
     comparing: re.Pattern[str]
@@ -87,6 +88,7 @@ def words() -> Words:
         _folded(data["was"].values()),
         _folded(data["is"].values()),
         tuple((re.compile(was), re.compile(now)) for was, now in data["tenses"].values()),
+        _folded(data["when"].values()),
         re.compile(
             rf"[!?;،؛、。；|()–—]|[.,:，：](?!\d)|{_pattern(frozenset(' '.join(data['clause'].values()).split())).pattern}",
             re.IGNORECASE,
