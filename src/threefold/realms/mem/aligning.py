@@ -147,6 +147,8 @@ class _Part:
         """Whether two neighbours took each other's place, rather than that one of them moved."""
         if len(self.units) != 1 or len(other.units) != 1 or self.timed or other.timed:
             return False
+        if _CYRILLIC.match(self.last.form) and all(unit.form != its.form for unit, its in (*self.units, *other.units)):
+            return True
         if all(unit.form == its.form for unit, its in (*self.units, *other.units)):
             return (self.run and other.run) or (self.named and other.named) or bool(_DEVANAGARI.match(self.last.form))
         return self._bent(other)

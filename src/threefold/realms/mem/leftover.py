@@ -48,8 +48,9 @@ class Seen:
     Conflicts: `number`, `date`, `half` of the day and `sign` are 1 if one note has one that the other lacks, 2 if each
     has; `denial` if one says that it is not so, `tense` if one says that it was, `swap` if two parts changed places,
     `scattered` if all did, `empty` if a note says nothing, `elsewhere` if each denies what the other says, `apart` if
-    they have words of a kind that are not each other (must and may), `foreign` if they are not the same word for word
-    and neither has a word that would tell their language, so that any may be a word for "not".
+    they have words of a kind that are not each other (must and may).
+
+    `foreign` if they are not the same word for word and nothing tells their language, so that any may be one for "not".
 
     `compared` and `changed` tell what the notes are about: what is liked better, and what is no longer so.
     """
@@ -81,7 +82,7 @@ class Seen:
         """Whether the notes cannot say the same."""
         told = self.number or self.date or self.half > 1 or self.sign
         said = self.denial or self.elsewhere or self.apart or self.tense or self.swap
-        return bool(told or said or self.scattered or self.empty or self.foreign)
+        return bool(told or said or self.scattered or self.empty)
 
     @property
     def clash(self) -> bool:
@@ -133,7 +134,7 @@ def _turned(first: Analysed, second: Analysed, left: Sequence[Sequence[Unit]], f
     """
     known = words()
     order = found.order
-    if order == sorted(order) and (_turns(left, known) or bent(first.units, second.units, found)):
+    if order == sorted(order) and (_turns(left, known) or _related(left, known) or bent(first.units, second.units, found)):
         return True
     if _only_one(left, known.agents):
         passive = any(unit.form in known.agents for unit in left[0])
@@ -207,6 +208,12 @@ def _turns(left: Sequence[Sequence[Unit]], known: Words) -> bool:
     if turning[0] == turning[1] or _more(left, turning[0] | turning[1]):
         return False
     return all(left) or not known.receivers.issuperset(turning[0] | turning[1])
+
+
+def _related(left: Sequence[Sequence[Unit]], known: Words) -> bool:
+    """Whether nothing is left over but words such as "in" and "with" on both sides."""
+    told = [{unit.form for unit in side if unit.form in known.relating} for side in left]
+    return all(told) and told[0] != told[1] and not _more(left, known.relating)
 
 
 def _of_a_pronoun(before: Unit | None, unit: Unit) -> bool:

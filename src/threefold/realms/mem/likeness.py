@@ -17,7 +17,7 @@ from typing import Final, Literal
 
 from threefold.errors import IntegrityError
 from threefold.realms.mem.leftover import Seen, seen_of
-from threefold.realms.mem.units import Unit, classes, denials, denied, folded, plain, tells, units_of
+from threefold.realms.mem.units import Unit, classes, denials, denied, folded, plain, told, units_of
 
 Relation = Literal["same", "refines", "contradicts", "different"]
 Side = Literal["first", "second"]
@@ -48,11 +48,7 @@ class Note:
     denied: tuple[bool, ...]
     classes: frozenset[tuple[int, int]]
     mass: float
-
-    @property
-    def told(self) -> bool:
-        """Whether a word tells the language."""
-        return any(unit.telling for unit in self.units) or tells(self.text)
+    told: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +92,7 @@ def note_of(text: str) -> Note:
         denied(shown, units),
         classes(lower),
         sum(unit.weight for unit in units),
+        told(shown, units),
     )
 
 
@@ -108,7 +105,7 @@ def compare(first: Note, second: Note) -> Likeness:
     seen = seen_of(first, second)
     model = _model()
     likelihood = 0.0 if seen.conflict else model.likely(seen)
-    same = likelihood >= model.threshold and seen.extra <= _MORE
+    same = likelihood >= model.threshold and seen.extra <= _MORE and not seen.foreign
     relation: Relation = "same" if same else _other(seen)
     finer: Side | None = None
     if relation == "refines":

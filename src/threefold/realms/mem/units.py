@@ -8,7 +8,7 @@ from bisect import bisect
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from threefold.realms.mem.words import GROUP, HANGUL, LEFT_OUT, RUN, light_among, words
+from threefold.realms.mem.words import GROUP, HANGUL, LEFT_OUT, RUN, languages_among, light_of, words
 from threefold.text.dates.marks import marked
 from threefold.text.fold import compatible, fold
 from threefold.text.patterns import APOSTROPHES
@@ -82,7 +82,7 @@ class Unit:
     def telling(self) -> bool:
         """Whether it tells the language: it is in a table, or its script has one language."""
         one_script = self.kind == "hangul" or (self.kind == "run" and _HAN_OR_KANA.match(self.form) is not None)
-        return one_script or self.grouped or (self.kind in ("word", "date", "half", "worded") and self.weight < 1.0)
+        return one_script or self.grouped or (self.kind == "word" and self.weight == _HELPING)
 
     @property
     def inflected(self) -> bool:
@@ -127,9 +127,14 @@ def denied(text: str, units: Sequence[Unit]) -> tuple[bool, ...]:
     return tuple(so[part] > 0 for part in parts)
 
 
-def tells(text: str) -> bool:
-    """Whether a text's letters tell that its language is one of those with tables."""
-    return _TELLING.search(text) is not None and _OTHERS.search(text) is None
+def told(text: str, units: Sequence[Unit]) -> bool:
+    """Whether the language of a text is known to be one of those with most of the tables."""
+    if _OTHERS.search(text):
+        return False
+    if _TELLING.search(text) or any(unit.telling for unit in units):
+        return True
+    light = [unit.form for unit in units if unit.weight == _LIGHT]
+    return bool(light) and not words().known.isdisjoint(languages_among(light))
 
 
 def classes(text: str) -> frozenset[tuple[int, int]]:
@@ -160,7 +165,7 @@ def _found(text: str) -> Iterator[tuple[int, Unit]]:
             at += 1
         if at == len(taken) or match.end() <= taken[at][0]:
             matches.append(match)
-    light = light_among(_fold(match[0]) for match in matches)
+    light = light_of(languages_among(_fold(match[0]) for match in matches))
     mixed = text != text.upper() or _UNCASED.search(text) is not None
     for match in matches:
         if (unit := _unit(match, light)) is not None:
@@ -227,6 +232,8 @@ def _value(form: str) -> Unit | None:
 
 def _word(match: re.Match[str], form: str, light: frozenset[str]) -> Unit:
     known, kind, shown = words(), str(match.lastgroup), match[0]
+    if "\u30a1" <= shown <= "\u30ff":
+        return Unit(form, form, kind, _KATAKANA, shown)
     if kind == "run" and _BEGINNING.search(match.string, max(match.start() - 4, 0), match.end()):
         return Unit(form, form, kind, 1.0, shown)
     if form in known.denials or (form in light and form not in known.turning):
@@ -247,7 +254,7 @@ def _weight(match: re.Match[str]) -> float:
     character = match[0]
     if "\u3041" <= character <= "\u309f":
         return _KANA if _FOLLOWING.match(match.string[max(match.start() - 1, 0) : match.start()]) else _SIGN
-    return _CHARACTER if character >= "\u3400" and character < "\ua000" else _KATAKANA
+    return _CHARACTER
 
 
 def _number(written: str, unit: str) -> str:

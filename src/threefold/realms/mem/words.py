@@ -29,12 +29,14 @@ _WRITTEN_TOGETHER = re.compile(f"[{RUN}{HANGUL}]")
 class Words(NamedTuple):
     """What words mean; `words.toml` says it of each table.
 
-    `dates` are names of months and days, by stem. Words of `alike` are one word: by stem, those of `runs` as they are
+    `known` are the languages that have most of the tables, `dates` names of months and days, by stem. Words of `alike` are one word: by stem, those of `runs` as they are
     written; `run` finds the latter.
     """
 
     light: Mapping[str, frozenset[str]]
+    known: frozenset[str]
     turning: frozenset[str]
+    relating: frozenset[str]
     helping: frozenset[str]
     joining: frozenset[str]
     agents: frozenset[str]
@@ -76,7 +78,9 @@ def words() -> Words:
     longest = sorted(runs, key=lambda word: (-len(word), word))
     return Words(
         {language: _folded([known]) for language, known in data["light"].items()},
+        frozenset(data["helping"]),
         _folded(data["turning"].values()),
+        _folded(data["relating"].values()),
         frozenset(map(stem, _folded(data["helping"].values()))),
         _folded(data["joining"].values()),
         _folded(data["agent"].values()),
@@ -111,25 +115,22 @@ def words() -> Words:
     )
 
 
-def light_among(forms: Iterable[str]) -> frozenset[str]:
-    """The light words of the language that most of `forms` are light words of, or of several if it may be any of them.
-
-    So `son` is a child where others are English, and his where they are French.
-    """
-    light = words().light
+def languages_among(forms: Iterable[str]) -> tuple[str, ...]:
+    """The languages that most of `forms` are light words of."""
     counts = Counter(language for form in forms for language in _languages(form))
     most = max(counts.values(), default=0)
-    return _together(tuple(language for language in light if counts[language] == most))
+    return tuple(language for language in words().light if counts[language] == most)
+
+
+@lru_cache(maxsize=1 << 8)
+def light_of(languages: tuple[str, ...]) -> frozenset[str]:
+    """The light words of any of some languages: `son` is a child where others are English, and his where French."""
+    return frozenset().union(*(words().light[language] for language in languages))
 
 
 @lru_cache(maxsize=1 << 14)
 def _languages(form: str) -> tuple[str, ...]:
     return tuple(language for language, known in words().light.items() if form in known)
-
-
-@lru_cache(maxsize=1 << 8)
-def _together(languages: tuple[str, ...]) -> frozenset[str]:
-    return frozenset().union(*(words().light[language] for language in languages))
 
 
 def _folded(known: Iterable[str]) -> frozenset[str]:
