@@ -74,7 +74,9 @@ class Model:
     threshold: float
 
     def likely(self, seen: Seen) -> float:
-        """The likelihood that notes without a conflict say the same."""
+        """The likelihood that notes say the same: none where there is a conflict."""
+        if seen.conflict:
+            return 0.0
         values = (getattr(seen, name) for name in FEATURES)
         logit = sum(weight * saturated(value) for weight, value in zip(self.weights, values, strict=True))
         return 1.0 / (1.0 + math.exp(-logit - self.offset))
@@ -102,15 +104,19 @@ def compare(first: Note, second: Note) -> Likeness:
         other = compare(second, first)
         turned: dict[Side | None, Side | None] = {"first": "second", "second": "first", None: None}
         return Likeness(other.relation, other.likelihood, turned[other.finer], other.because)
-    seen = seen_of(first, second)
-    model = _model()
-    likelihood = 0.0 if seen.conflict else model.likely(seen)
-    same = likelihood >= model.threshold and seen.extra <= _MORE and not seen.foreign
-    relation: Relation = "same" if same else _other(seen)
+    seen, model = seen_of(first, second), _model()
+    relation = relation_of(seen, model)
     finer: Side | None = None
     if relation == "refines":
         finer = "first" if seen.left_first > seen.left_second else "second"
-    return Likeness(relation, likelihood, finer, seen.because())
+    return Likeness(relation, model.likely(seen), finer, seen.because())
+
+
+def relation_of(seen: Seen, model: Model) -> Relation:
+    """What notes are to each other of which this was seen."""
+    if model.likely(seen) >= model.threshold and seen.extra <= _MORE and not seen.foreign:
+        return "same"
+    return _other(seen)
 
 
 def saturated(value: float) -> float:
