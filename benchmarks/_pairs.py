@@ -50,10 +50,14 @@ def learned(told: Sequence[Pair], found: Sequence[Seen]) -> Model:
     """Weights and offset from pairs without a conflict, and the lowest threshold with the precision asked for."""
     own = [number for number, one in enumerate(found) if not one.conflict]
     x = np.array([[*(saturated(getattr(found[at], name)) for name in FEATURES), 1.0] for at in own])
-    *weights, offset = (round(float(value), 4) for value in _fit(x, np.array([told[at].relation == "same" for at in own])))
+    *weights, offset = (
+        round(float(value), 4) for value in _fit(x, np.array([told[at].relation == "same" for at in own]))
+    )
     for threshold in np.arange(0.5, 0.9, 0.01):
         model = Model(tuple(weights), offset, round(float(threshold), 2))
-        merged = [pair.relation == "same" for pair, one in zip(told, found, strict=True) if relation_of(one, model) == "same"]
+        merged = [
+            pair.relation == "same" for pair, one in zip(told, found, strict=True) if relation_of(one, model) == "same"
+        ]
         if merged and sum(merged) >= PRECISION * len(merged):
             return model
     raise SystemExit("no threshold gives the precision asked for")

@@ -36,7 +36,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("--pairs", type=Path, default=JUDGED, help="a folder of pairs (those that judge are the default)")
+    which.add_argument(
+        "--pairs", type=Path, default=JUDGED, help="a folder of pairs (those that judge are the default)"
+    )
     which.add_argument("--development", action="store_true", help="the pairs it was made with, cross-validated")
     parser.add_argument("--relations", action="store_true", help="print how relations are confused")
     options = parser.parse_args(arguments)

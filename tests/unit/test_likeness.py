@@ -6,7 +6,6 @@ import json
 import subprocess
 import sys
 import unicodedata
-from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -14,14 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from threefold.embedders.bundled import StaticEmbedder
-from threefold.realms.mem.likeness import Likeness, Note, compare, note_of
+from threefold.realms.mem.likeness import FILE, Likeness, compare, note_of
 from threefold.realms.mem.words import words
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
 import reconcile
-from _pairs import HALVES, pairs
+from _pairs import FOLDER, crossed, learned, pairs, seen
 
 NEVER_MERGED = [
     # who does it to whom
@@ -102,26 +100,22 @@ SENTENCE = "Ünal's Café №2 öffnet um 9:30; C++ & ﬁsh, Живёт ёж, �
 texts = st.text(max_size=60) | st.lists(st.sampled_from(" ".join(map(" ".join, NEVER_MERGED)).split())).map(" ".join)
 
 
-@cache
-def embedder() -> StaticEmbedder:
-    return StaticEmbedder()
-
-
-def note(text: str) -> Note:
-    return note_of(text, embedder().piece_vectors)
-
-
 def likeness(first: str, second: str) -> Likeness:
-    return compare(note(first), note(second))
+    return compare(note_of(first), note_of(second))
 
 
-@pytest.mark.parametrize(("first", "second"), NEVER_MERGED)
+def written(name: str) -> list[tuple[str, str]]:
+    """The pairs of a file of this folder: language, first and second, with tabs between."""
+    lines = Path(__file__).with_name(name).read_text("utf-8").splitlines()
+    return [(first, second) for _, first, second in (line.split("\t") for line in lines)]
+
+
+@pytest.mark.parametrize(("first", "second"), [*NEVER_MERGED, *written("notes_apart.tsv")])
 def test_different_facts_are_never_one(first: str, second: str) -> None:
     assert likeness(first, second).relation != "same"
-    assert compare(note_of(first), note_of(second)).relation != "same"
 
 
-@pytest.mark.parametrize(("first", "second"), MERGED)
+@pytest.mark.parametrize(("first", "second"), [*MERGED, *written("notes_alike.tsv")])
 def test_one_fact_said_twice_is_one(first: str, second: str) -> None:
     assert likeness(first, second).relation == "same"
 
@@ -150,7 +144,7 @@ def test_it_says_what_decided() -> None:
 
 
 def test_ten_copies_are_one() -> None:
-    notes = [note(f"{' ' * i}The user's cat is called Milo{'.' * (i % 2)}") for i in range(10)]
+    notes = [note_of(f"{' ' * i}The user's cat is called Milo{'.' * (i % 2)}") for i in range(10)]
     assert {compare(one, other).relation for one in notes for other in notes} == {"same"}
 
 
@@ -158,7 +152,7 @@ def test_a_transcript_is_not_the_fact_in_it() -> None:
     talk = "We talked about her cat Milo, who hides under the sofa whenever somebody rings the bell. " * 20
     found = likeness("Has a cat called Milo", talk)
     assert found.relation == "different"
-    assert found.likelihood < 0.3
+    assert found.likelihood < 0.4
 
 
 @pytest.mark.parametrize("form", ["NFC", "NFD", "NFKC", "NFKD"])
@@ -204,19 +198,30 @@ def test_importing_it_loads_no_numpy() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_the_halves_of_the_pairs_share_nothing() -> None:
-    tuned, judged = ({pair.id for pair in pairs(half)} for half in HALVES[::-1])
-    assert len(tuned) == len(judged) == 360
-    assert not tuned & judged
+def test_weights_are_learned_without_what_they_are_measured_by() -> None:
+    told = pairs()
+    found = seen(told)
+    assert len(told) == 720
+    assert learned(told, found).threshold == pytest.approx(json.loads(FILE.read_text("utf-8"))["threshold"])
+    merged = [
+        pair.relation for pair, relation in zip(told, crossed(told, found, "half"), strict=True) if relation == "same"
+    ]
+    assert merged.count("same") > 0.98 * len(merged) > 100
 
 
 def test_the_benchmark_prints_its_lines(capsys: pytest.CaptureFixture[str]) -> None:
-    assert reconcile.main([]) == 0
+    assert reconcile.main(["--pairs", str(FOLDER)]) == 0
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert lines[0]["unit"] == "pair"
     assert lines[0]["group"] == "all"
-    assert lines[0]["n"] == 360
+    assert lines[0]["n"] == 720
     assert len(lines) == 11
-    assert reconcile.main(["--relations", "--half", "tuned", "--embedder", "none"]) == 0
+    assert reconcile.main(["--development", "--relations"]) == 0
     told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [line["n"] for line in told] == [130, 60, 70, 100]
+    assert [line["n"] for line in told] == [260, 120, 140, 200] * 2
+
+
+def test_a_folder_without_pairs_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        reconcile.main(["--pairs", str(tmp_path)])
+    assert "has no pairs" in capsys.readouterr().err

@@ -20,8 +20,9 @@ _MAX_SWAPPED: Final = 48
 # Notes of at least so many units in common have them in another order altogether if so many are not followed by what
 # followed them: two sentences of the same characters.
 _MANY, _SCATTERED = 10, 0.6
-_TIMES: Final = ("number", "worded", "date", "half")
 # Languages that mark a noun after it, so that what stands bare is told by its place.
+_DECLINED: Final = "аыеуи"
+_WITH: Final = ("와", "과", "랑")
 _CYRILLIC = re.compile("[\u0400-\u04ff]")
 _DEVANAGARI = re.compile("[\u0900-\u097f]")
 
@@ -66,7 +67,9 @@ def align(first: Sequence[Unit], second: Sequence[Unit]) -> Alignment:
     return Alignment(tuple(sorted(pairs)), (tuple(left[0]), tuple(left[1])))
 
 
-def _compounds(first: Sequence[Unit], ours: list[int], second: Sequence[Unit], theirs: list[int]) -> list[tuple[int, int]]:
+def _compounds(
+    first: Sequence[Unit], ours: list[int], second: Sequence[Unit], theirs: list[int]
+) -> list[tuple[int, int]]:
     """Words left over that are written as one by the other; they and their parts are left over no longer."""
     found = []
     for i in tuple(ours):
@@ -112,7 +115,11 @@ def swapped(first: Sequence[Unit], second: Sequence[Unit], alignment: Alignment)
     one, other, between = _Part(units[:head]), _Part(units[-tail:]), units[head:-tail]
     if not between:
         return one.exchanged(other)
-    return one.like(other) and not all(unit.form in words().joining for unit, _ in between)
+    follows = {first[i].key for i, _, _ in alignment.pairs[end : end + 1]}
+    joined = any(unit.form in words().joining for unit, _ in between)
+    if joined and all(unit.weight == 0.0 or unit.key in follows for unit, _ in between):
+        return False  # French and Dutch, フランス語とドイツ語
+    return one.like(other) and not any(forms.resumed(unit.form, its.form) for unit, its in between)
 
 
 def bent(first: Sequence[Unit], second: Sequence[Unit], alignment: Alignment) -> bool:
@@ -133,7 +140,7 @@ class _Part:
         self.size = len(said)
         self.run = all(unit.kind == "run" for unit, _ in said)
         self.named = any(unit.named and other.named for unit, other in said)
-        self.timed = any(unit.kind in _TIMES or unit.form in words().when for unit, _ in units)
+        self.timed = any(unit.timed for unit, _ in units)
 
     def like(self, other: _Part) -> bool:
         """Whether parts are of a kind: both with a name, or both with as many words; a time is like nothing else."""
@@ -156,6 +163,8 @@ class _Part:
     def _bent(self, other: _Part) -> bool:
         """Whether the last words of both took each other's ending."""
         (one, its), (two, theirs) = self.units[-1], other.units[-1]
+        if one.form.endswith(_WITH) and theirs.form.endswith(_WITH):
+            return False
         before = forms.ending(one.form, its.form), forms.ending(two.form, theirs.form)
         return before == (forms.ending(theirs.form, two.form), forms.ending(its.form, one.form))
 
@@ -168,7 +177,7 @@ def _apart(first: Unit, second: Unit) -> bool:
     """Whether words of one stem are two names, or otherwise not the same."""
     if first.form == second.form or first.kind != "word":
         return False
-    if first.named and second.named and first.key == second.key and not first.grouped:
+    if _proper(first, second) and first.key == second.key and not first.grouped:
         shared = forms.shared_length(first.form, second.form)
         if len(first.form) > shared < len(second.form):
             return True
@@ -180,4 +189,10 @@ def _akin(first: Unit, second: Unit) -> float:
         return forms.akin_kana(first.form, second.form)
     if first.kind != second.kind or first.kind not in ("word", "hangul") or _apart(first, second):
         return 0.0
-    return forms.akin(first.form, second.form, first.named and second.named)
+    return forms.akin(first.form, second.form, _proper(first, second))
+
+
+def _proper(first: Unit, second: Unit) -> bool:
+    """Whether words are names, for all that is seen; the first of a sentence of Russian may be any that is declined."""
+    declined = max(first.at, second.at) == 0 and first.form[-1] in _DECLINED and second.form[-1] in _DECLINED
+    return first.named and second.named and not declined

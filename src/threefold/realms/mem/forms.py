@@ -49,9 +49,10 @@ _CASES = frozenset(
         "ge",
         "gi",
         "gu",
-        *"si su sini sunu sina sine sinin sunun sinda sinde nin nun ni nu lar ler lari leri larin lerin larda lerde".split(),
+        *["si", "su", "sini", "sunu", "sina", "sine", "sinin", "sunun", "sinda", "sinde", "nin", "nun", "ni", "nu", "lar", "ler", "lari", "leri", "larin", "lerin", "larda", "lerde"],
     ]
 )
+_SOFTENED: Final = {"p": "b", "t": "d", "k": "g", "c": "c"}  # ekip, ekibi
 _VERBAL = re.compile(
     "[aeiu]?(?:[lnst]|il|in|un)?"
     "(?:[iu]yor|m[ae]k(?:t[ae])?|m[ae]y[iu]|[dt][iu]|m[iu]s|[ae]c[ae]k|[aeiu]r|[dt][iu]g[iu]n?|y?[ae]n|[ae]z|m[ae](?:li|k|y[ae]|s[iu])?|[ae]r[ae]k|[iu]p)"
@@ -73,7 +74,9 @@ _HANGUL_ENDINGS: Final = (
 _CONTRACTED: Final = {6: 20, 14: 13, 9: 8}
 _FIRST_FINALS, _FINALS = frozenset((0, 4)), frozenset((4, 8, 16, 17, 20))
 
-_ROWS: Final = "かきくけこ さしすせそ たちつてとっ なにぬねの ばびぶべぼ まみむめもん らりるれろ わいうえおあ がぎぐげご"
+_ROWS: Final = (
+    "かきくけこ さしすせそ たちつてとっ なにぬねの ばびぶべぼ まみむめもん らりるれろ わいうえおあ がぎぐげご"
+)
 _CONTRACTED_KANA: Final = "っんい"
 _ROW: Final = {kana: row for row in _ROWS.split() for kana in row}
 
@@ -95,7 +98,8 @@ def akin(first: str, second: str, named: bool) -> float:
 def _akin_by_letters(first: str, second: str, named: bool) -> float:
     shared = shared_length(first, second)
     rests = first[shared:], second[shared:]
-    if shared >= 3 and _CASES.issuperset(rests) and max(map(len, rests)) > 1:
+    softened = shared >= 3 and any(_SOFTENED.get(a) == b[:1] and b[1:] in _CASES for a, b in (rests, rests[::-1]))
+    if softened or shared >= 3 and _CASES.issuperset(rests) and max(map(len, rests)) > 1:
         return SAME_STEM
     if named and all(rests):
         return 0.0
@@ -109,6 +113,12 @@ def _akin_by_letters(first: str, second: str, named: bool) -> float:
     return _SAME_BEGINNING * (enough and min(map(len, rests)) <= 1 and max(map(len, rests)) <= _ENDING)
 
 
+def resumed(first: str, second: str) -> bool:
+    """Whether one form of Arabic has a pronoun more, for an object that stands before: تديره."""
+    one, other = sorted((first, second), key=len)
+    return _ARABIC.match(one) is not None and other[: len(one)] == one and other[len(one) :] in ("ه", "ها", "هم")
+
+
 def akin_kana(first: str, second: str) -> float:
     """Kana with which the ending of a verb begins are of one row, 飲む and 飲みます, or contracted, 飲んで."""
     contracted = first in _CONTRACTED_KANA or second in _CONTRACTED_KANA
@@ -120,7 +130,11 @@ def compound(whole: str, first: str, second: str) -> bool:
     between = len(whole) - len(first) - len(second)
     fits = min(len(first), len(second)) >= 2 and whole.startswith(first) and whole.endswith(second)
     if _HANGUL_LETTER.match(whole):
-        return fits and between == 0 or (len(second) > 1 and whole.startswith(first) and akin(whole[len(first):], second, False) > 0)
+        return (
+            (fits
+            and between == 0)
+            or (len(second) > 1 and whole.startswith(first) and akin(whole[len(first) :], second, False) > 0)
+        )
     return fits and 0 <= between <= 2
 
 

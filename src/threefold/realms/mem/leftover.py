@@ -14,6 +14,8 @@ from threefold.realms.mem.words import RUN, Words, words
 
 # With more words left over another order is another way to say it, and no swap.
 _FEW: Final = 2
+# A preposition stands no more characters before its noun, with an article between.
+_NEAR: Final = 8
 _RUN = re.compile(f"[{RUN}]")
 # Kinds of units that are values: a number in figures or words, a date, half of the day, a sign.
 _VALUES: Final = frozenset(("number", "worded", "date", "half", "code", "sign"))
@@ -134,7 +136,9 @@ def _turned(first: Analysed, second: Analysed, left: Sequence[Sequence[Unit]], f
     """
     known = words()
     order = found.order
-    if order == sorted(order) and (_turns(left, known) or _related(left, known) or bent(first.units, second.units, found)):
+    if order == sorted(order) and (
+        _turns(left, known) or _related(first, second, left, known) or bent(first.units, second.units, found)
+    ):
         return True
     if _only_one(left, known.agents):
         passive = any(unit.form in known.agents for unit in left[0])
@@ -142,7 +146,8 @@ def _turned(first: Analysed, second: Analysed, left: Sequence[Sequence[Unit]], f
         moved = order == sorted(order) or _done_to(note.units, own, known.agents)
         return moved and not _more(left, known.agents)
     if _only_one(left, known.receivers):
-        return order[:1] != [0] and not _more(left, known.receivers)
+        things = [j for i, j, _ in found.pairs if not first.units[i].timed and first.units[i].weight > 0.0]
+        return things[:1] != sorted(things)[:1] and not _more(left, known.receivers)
     return sum(map(len, found.left)) <= _FEW and swapped(first.units, second.units, found)
 
 
@@ -202,7 +207,11 @@ def _only_one(left: Sequence[Sequence[Unit]], marks: frozenset[str]) -> bool:
 def _turns(left: Sequence[Sequence[Unit]], known: Words) -> bool:
     """Whether nothing is left over but a word of direction; one such as "to" says so only against another word."""
     turning = [
-        {unit.form for before, unit in pairwise((None, *side)) if unit and unit.turning and not _of_a_pronoun(before, unit)}
+        {
+            unit.form
+            for before, unit in pairwise((None, *side))
+            if unit and unit.turning and not _of_a_pronoun(before, unit)
+        }
         for side in left
     ]
     if turning[0] == turning[1] or _more(left, turning[0] | turning[1]):
@@ -210,15 +219,24 @@ def _turns(left: Sequence[Sequence[Unit]], known: Words) -> bool:
     return all(left) or not known.receivers.issuperset(turning[0] | turning[1])
 
 
-def _related(left: Sequence[Sequence[Unit]], known: Words) -> bool:
-    """Whether nothing is left over but words such as "in" and "with" on both sides."""
-    told = [{unit.form for unit in side if unit.form in known.relating} for side in left]
+def _related(first: Analysed, second: Analysed, left: Sequence[Sequence[Unit]], known: Words) -> bool:
+    """Whether nothing is left over but words such as "in" and "with" on both sides, and not before a time."""
+    told = []
+    for note, side in zip((first, second), left, strict=True):
+        when = [unit.at for unit in note.units if unit.form in known.when]
+        told.append({unit.form for unit in side if unit.form in known.relating and not _soon(unit.at, when)})
     return all(told) and told[0] != told[1] and not _more(left, known.relating)
+
+
+def _soon(at: int, places: Sequence[int]) -> bool:
+    return any(at < place <= at + _NEAR for place in places)
 
 
 def _of_a_pronoun(before: Unit | None, unit: Unit) -> bool:
     """Whether a word of direction follows one that says little and is left over too: उस को."""
-    return before is not None and before.weight == 0.0 and before.at + len(before.form) + 3 > unit.at and unit.form == "को"
+    return (
+        before is not None and before.weight == 0.0 and before.at + len(before.form) + 3 > unit.at and unit.form == "को"
+    )
 
 
 def _done_to(units: Sequence[Unit], found: Alignment, agents: frozenset[str]) -> bool:

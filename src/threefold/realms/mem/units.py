@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
 from bisect import bisect
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -74,6 +74,11 @@ class Unit:
         return self.shown[:1].isupper()
 
     @property
+    def timed(self) -> bool:
+        """Whether it says when, or how many."""
+        return self.kind in ("number", "worded", "date", "half") or self.form in words().when
+
+    @property
     def turning(self) -> bool:
         """Whether it says in which direction something goes."""
         return self.kind == "word" and self.weight == _TURNING
@@ -121,7 +126,9 @@ def denied(text: str, units: Sequence[Unit]) -> tuple[bool, ...]:
     bounds = [0, *(match.start() for match in words().clause.finditer(text)), len(text)]
     parts = [bisect(bounds, unit.at) for unit in units]
     so = {
-        part: denials(text[bounds[part - 1] : bounds[part]], tuple(u for u, p in zip(units, parts, strict=True) if p == part))
+        part: denials(
+            text[bounds[part - 1] : bounds[part]], tuple(u for u, p in zip(units, parts, strict=True) if p == part)
+        )
         for part in set(parts)
     }
     return tuple(so[part] > 0 for part in parts)
@@ -207,7 +214,9 @@ def _lettered(unit: Unit, match: re.Match[str], mixed: bool) -> Unit:
     shown = match[0]
     if unit.weight > _LIGHT and len(shown) > 1:
         return unit
-    capital = mixed and shown.isupper() and unit.form != "i" and not _SENTENCE_BEGINS.search(match.string, 0, match.start())
+    capital = (
+        mixed and shown.isupper() and unit.form != "i" and not _SENTENCE_BEGINS.search(match.string, 0, match.start())
+    )
     if len(shown) > 1:
         return replace(unit, weight=1.0) if capital else unit
     apostrophe = match.string[match.start() - 1 : match.start()] in APOSTROPHES and match.start() > 0

@@ -97,9 +97,7 @@ def words() -> Words:
             rf"[!?;،؛、。；|()–—]|[.,:，：](?!\d)|{_pattern(frozenset(' '.join(data['clause'].values()).split())).pattern}",
             re.IGNORECASE,
         ),
-        tuple(
-            tuple(_pattern(_folded([known])) for known in groups.values()) for groups in data["apart"].values()
-        ),
+        tuple(tuple(_pattern(_folded([known])) for known in groups.values()) for groups in data["apart"].values()),
         _pattern(_folded(data["comparing"].values())),
         _pattern(_folded(data["changing"].values())),
         {word: value for value, known in data["numbers"].items() for word in _folded([known])},
