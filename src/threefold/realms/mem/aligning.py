@@ -46,17 +46,17 @@ class Alignment:
         return Alignment(tuple(sorted((j, i, score) for i, j, score in self.pairs)), self.left[::-1])
 
 
-def align(first: Sequence[Unit], second: Sequence[Unit]) -> Alignment:
-    """Pair equal units, then akin ones, the nearest kin first."""
+def align(first: Sequence[Unit], second: Sequence[Unit], turkish: bool = False) -> Alignment:
+    """Pair equal units, then akin ones, the nearest kin first; of `turkish` notes by its endings too."""
     places: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
     for j in range(len(second) - 1, -1, -1):
         places[_meaning(second[j])].append(j)
     equal = [(i, there.pop()) for i, unit in enumerate(first) if (there := places.get(_meaning(unit)))]
-    pairs = [(i, j, 1.0) for i, j in equal if not _apart(first[i], second[j])]
+    pairs = [(i, j, 1.0) for i, j in equal if not _apart(first[i], second[j], turkish)]
     ours, theirs = {i for i, _, _ in pairs}, {j for _, j, _ in pairs}
     left = [i for i in range(len(first)) if i not in ours], [j for j in range(len(second)) if j not in theirs]
     if 0 < len(left[0]) <= _MAX_LEFT and 0 < len(left[1]) <= _MAX_LEFT:
-        near = [(_akin(first[i], second[j]), i, j) for i in left[0] for j in left[1]]
+        near = [(_akin(first[i], second[j], turkish), i, j) for i in left[0] for j in left[1]]
         for score, i, j in sorted(near, key=lambda each: (-each[0], abs(each[1] - each[2]), each[1])):
             if score > 0.0 and i in left[0] and j in left[1]:
                 pairs.append((i, j, score))
@@ -117,17 +117,25 @@ def swapped(first: Sequence[Unit], second: Sequence[Unit], alignment: Alignment)
         return one.exchanged(other)
     follows = {first[i].key for i, _, _ in alignment.pairs[end : end + 1]}
     joined = any(unit.form in words().joining for unit, _ in between)
-    if joined and all(unit.weight == 0.0 or unit.key in follows for unit, _ in between):
+    counted = start > 0 and first[alignment.pairs[start - 1][0]].kind in ("number", "worded")  # two sons and a daughter
+    if joined and not counted and all(unit.weight == 0.0 or unit.key in follows for unit, _ in between):
         return False  # French and Dutch, フランス語とドイツ語
     return one.like(other) and not any(forms.resumed(unit.form, its.form) for unit, its in between)
 
 
 def bent(first: Sequence[Unit], second: Sequence[Unit], alignment: Alignment) -> bool:
-    """Whether notes have the same words in the same order but for two endings, which tell in Russian who does it."""
+    """Whether notes have the same words in the same order but for two endings, which tell who does it.
+
+    In Russian any two will do that do not stand together; elsewhere one has more of an ending, the other less.
+    """
     if any(units[at].weight for units, left in zip((first, second), alignment.left, strict=True) for at in left):
         return False
-    places = [i for i, j, _ in alignment.pairs if first[i].form != second[j].form]
-    return len(places) == 2 and places[0] + 1 < places[1] and all(_CYRILLIC.match(first[at].form) for at in places)
+    other = [(i, first[i].form, second[j].form) for i, j, _ in alignment.pairs if first[i].form != second[j].form]
+    if len(other) != 2:
+        return False
+    (place, one, its), (place_, two, theirs) = other
+    opposite = (one.startswith(its) and theirs.startswith(two)) or (its.startswith(one) and two.startswith(theirs))
+    return opposite or (place + 1 < place_ and all(_CYRILLIC.match(form) for form in (one, two)))
 
 
 class _Part:
@@ -173,7 +181,7 @@ def _meaning(unit: Unit) -> tuple[str, str]:
     return ("number" if unit.kind == "worded" else unit.kind), unit.key
 
 
-def _apart(first: Unit, second: Unit) -> bool:
+def _apart(first: Unit, second: Unit, turkish: bool) -> bool:
     """Whether words of one stem are two names, or otherwise not the same."""
     if first.form == second.form or first.kind != "word":
         return False
@@ -181,15 +189,15 @@ def _apart(first: Unit, second: Unit) -> bool:
         shared = forms.shared_length(first.form, second.form)
         if len(first.form) > shared < len(second.form):
             return True
-    return forms.apart(first.form, second.form)
+    return not turkish and forms.apart(first.form, second.form)
 
 
-def _akin(first: Unit, second: Unit) -> float:
+def _akin(first: Unit, second: Unit, turkish: bool) -> float:
     if first.inflected and second.inflected:
         return forms.akin_kana(first.form, second.form)
-    if first.kind != second.kind or first.kind not in ("word", "hangul") or _apart(first, second):
+    if first.kind != second.kind or first.kind not in ("word", "hangul") or _apart(first, second, turkish):
         return 0.0
-    return forms.akin(first.form, second.form, _proper(first, second))
+    return forms.akin(first.form, second.form, _proper(first, second), turkish)
 
 
 def _proper(first: Unit, second: Unit) -> bool:

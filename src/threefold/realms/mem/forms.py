@@ -22,40 +22,14 @@ _CYRILLIC = re.compile("[\u0400-\u04ff]")
 _GENDERS = frozenset([("a", "o"), ("as", "os"), ("", "in"), ("", "innen"), ("", "a"), ("ा", "ी"), ("ी", "े")])
 
 # Endings that Turkish puts on any word, and those on verbs: başladı and başlamış.
-_CASES = frozenset(
-    [
-        "",
-        "i",
-        "u",
-        "a",
-        "e",
-        "in",
-        "un",
-        "da",
-        "de",
-        "dan",
-        "den",
-        "ta",
-        "te",
-        "tan",
-        "ten",
-        "ya",
-        "ye",
-        "yi",
-        "la",
-        "le",
-        "k",
-        "ga",
-        "ge",
-        "gi",
-        "gu",
-        *["si", "su", "sini", "sunu", "sina", "sine", "sinin", "sunun", "sinda", "sinde", "nin", "nun", "ni", "nu", "lar", "ler", "lari", "leri", "larin", "lerin", "larda", "lerde"],
-    ]
+_CASES: Final = frozenset(
+    ["", "i", "u", "a", "e", "in", "un", "da", "de", "dan", "den", "ta", "te", "tan", "ten", "ya", "ye", "yi", "la", "le", "k", "ga", "ge", "gi", "gu", "si", "su", "sini", "sunu", "sina", "sine", "sinin", "sunun", "sinda", "sinde", "nin", "nun", "ni", "nu", "lar", "ler", "lari", "leri", "larin", "lerin", "larda", "lerde"]
 )
 _SOFTENED: Final = {"p": "b", "t": "d", "k": "g", "c": "c"}  # ekip, ekibi
 _VERBAL = re.compile(
     "[aeiu]?(?:[lnst]|il|in|un)?"
-    "(?:[iu]yor|m[ae]k(?:t[ae])?|m[ae]y[iu]|[dt][iu]|m[iu]s|[ae]c[ae]k|[aeiu]r|[dt][iu]g[iu]n?|y?[ae]n|[ae]z|m[ae](?:li|k|y[ae]|s[iu])?|[ae]r[ae]k|[iu]p)"
+    "(?:[iu]yor|m[ae]k(?:t[ae])?|m[ae]y[iu]|[dt][iu]|m[iu]s|[ae]c[ae]k|[aeiu]r|[dt][iu]g[iu]n?|y?[ae]n|[ae]z"
+    "|m[ae](?:li|k|y[ae]|s[iu])?|[ae]r[ae]k|[iu]p)"
     "(?:[ld][ae]r|[iu]m|s[iu]n|[iu]z|yd[iu]|[dt][iu]r)?"
 )
 
@@ -85,29 +59,32 @@ _HARMONY = str.maketrans("uet이은는을", "iad가가가를", "으")
 
 
 @lru_cache(maxsize=1 << 14)
-def akin(first: str, second: str, named: bool) -> float:
+def akin(first: str, second: str, named: bool, turkish: bool) -> float:
     """How surely two folded spellings are forms of one word, from 0 to 1; of two names one may have an ending more."""
     first, second = sorted((first, second))
     if _HANGUL_LETTER.match(first):
         return SAME_STEM * _akin_korean(first, second)
     if _ARABIC.match(first):
         return SAME_STEM * _akin_arabic(first, second)
+    if turkish and _akin_turkish(first, second, named):
+        return SAME_STEM
     return _akin_by_letters(first, second, named)
 
 
 def _akin_by_letters(first: str, second: str, named: bool) -> float:
     shared = shared_length(first, second)
     rests = first[shared:], second[shared:]
-    softened = shared >= 3 and any(_SOFTENED.get(a) == b[:1] and b[1:] in _CASES for a, b in (rests, rests[::-1]))
-    if softened or shared >= 3 and _CASES.issuperset(rests) and max(map(len, rests)) > 1:
-        return SAME_STEM
     if named and all(rests):
         return 0.0
     for prefix in _PERFECT:  # startet, gestartet; ехать, поехать
         one, other = first.removeprefix(prefix), second.removeprefix(prefix)
-        if (one != first) != (other != second) and len(one) > 3 < len(other) and akin(one, other, named):
+        if (
+            (one != first) != (other != second)
+            and min(len(one), len(other)) > 3
+            and _akin_by_letters(one, other, named)
+        ):
             return SAME_STEM
-    if stems(first) & stems(second) or _akin_turkish(first, second, shared):
+    if stems(first) & stems(second):
         return SAME_STEM
     enough = shared >= (_BEGINNING_CYRILLIC if _CYRILLIC.match(first) else _BEGINNING)
     return _SAME_BEGINNING * (enough and min(map(len, rests)) <= 1 and max(map(len, rests)) <= _ENDING)
@@ -130,10 +107,8 @@ def compound(whole: str, first: str, second: str) -> bool:
     between = len(whole) - len(first) - len(second)
     fits = min(len(first), len(second)) >= 2 and whole.startswith(first) and whole.endswith(second)
     if _HANGUL_LETTER.match(whole):
-        return (
-            (fits
-            and between == 0)
-            or (len(second) > 1 and whole.startswith(first) and akin(whole[len(first) :], second, False) > 0)
+        return (fits and between == 0) or (
+            len(second) > 1 and whole.startswith(first) and akin(whole[len(first) :], second, False, False) > 0
         )
     return fits and 0 <= between <= 2
 
@@ -162,10 +137,15 @@ def shared_length(first: str, second: str) -> int:
     return min(len(first), len(second))
 
 
-def _akin_turkish(first: str, second: str, shared: int) -> bool:
-    """Whether both end as verbs do, after what is shared or a little less: tutuyor and tutuluyor."""
+def _akin_turkish(first: str, second: str, named: bool) -> bool:
+    """Whether both end as nouns do, ekip and ekibi, or as verbs do, after what is shared: tutuyor, tutuluyor."""
+    shared = shared_length(first, second)
+    rests = first[shared:], second[shared:]
+    softened = any(_SOFTENED.get(one) == other[:1] and other[1:] in _CASES for one, other in (rests, rests[::-1]))
+    if shared >= 3 and (softened or (_CASES.issuperset(rests) and max(map(len, rests)) > 1)):
+        return True
     shortest = 2 if "yor" in first + second else 3  # içiyor, içer
-    stem_lengths = range(shared, max(shared - 2, shortest) - 1, -1)
+    stem_lengths = () if named and all(rests) else range(shared, max(shared - 2, shortest) - 1, -1)
     return any(_VERBAL.fullmatch(first, at) and _VERBAL.fullmatch(second, at) for at in stem_lengths)
 
 

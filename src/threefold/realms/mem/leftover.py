@@ -37,6 +37,8 @@ class Analysed(Protocol):
     @property
     def classes(self) -> frozenset[tuple[int, int]]: ...  # noqa: D102
     @property
+    def turkish(self) -> bool: ...  # noqa: D102
+    @property
     def told(self) -> bool: ...  # noqa: D102
 
 
@@ -98,7 +100,7 @@ class Seen:
 
 def seen_of(first: Analysed, second: Analysed) -> Seen:
     """Align two notes and look at what is left."""
-    found = align(first.units, second.units)
+    found = align(first.units, second.units, first.turkish or second.turkish)
     left = [[note.units[at] for at in places] for note, places in zip((first, second), found.left, strict=True)]
     masses = [_mass(side) for side in left]
     values = [sum(unit.weight for unit in side if unit.kind in _VALUES) for side in left]

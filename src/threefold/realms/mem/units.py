@@ -40,13 +40,14 @@ _CODE_SIGNS = re.compile(r"[@_\\]|\+\+|#|[A-Za-z]\d|\.[A-Za-z]|[A-Za-z]\.\w|/.*/
 # Kana with which a part of a text begins are no endings: そば, はるか.
 _BEGINNING = re.compile(f"(?:^|[^\\w{LEFT_OUT}])[\u3041-\u309f]{{1,3}}$")
 _HAN_OR_KANA = re.compile("[\u3041-\u30ff\u3400-\u9fff]")
-_TELLING = re.compile(r"\bال\w|\wة\b|[а-яё]{3}|\w[iıuü]yor")
+_TELLING = re.compile(r"\bال\w|\wة\b|[а-яё]{3}|\w[iıuü]yor|[ışğİ]")
+_TURKISH = re.compile(r"\w[iıuü]yor|[ışğİ]")
 _OTHERS = re.compile("[پچگکیٹڈےہەۇіїєґўјљњћђџѓќңқғүұһөәӣӯ]", re.IGNORECASE)
 _FOLLOWING = re.compile("[\u3400-\u9fff]")
 # The endings of Turkish that say where and from where, as numbers have them: at seven is `yedide`.
 _CASE = re.compile(r"[dt][ae]n?$")
 _PLURAL = re.compile(r"l[ae]r[iu]?$")  # on Mondays: pazartesileri
-# From where, by an ending of Turkish that stands alone, Ankara'dan, and from whom, by a word that else tells who has it.
+# From where, by an ending of Turkish that stands alone, Ankara'dan, and from whom, by a word that else tells who has.
 _AWAY = re.compile(r"(?<=[’'])[dt][ae]n(?!\w)|(?<=[^\W\d] )у(?! (?:н[её]|мен|теб|себ|пользоват))(?!\w)")
 _AFTER_NUMBERS = frozenset(("am", "pm"))
 _NUMBER_BEFORE = re.compile(r"\d\s?$")
@@ -59,7 +60,10 @@ _GROUPED = re.compile(r"\d{1,3}(?:[.,]\d{3})+")
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """One unit: `key` is what equal ones have in common, `form` how it was written, folded, `shown` as it was, `at` where."""
+    """One unit: `key` is what equal ones have in common, `form` how it was written, folded, `shown` as it was.
+
+    It was found at `at`.
+    """
 
     key: str
     form: str
@@ -140,8 +144,17 @@ def told(text: str, units: Sequence[Unit]) -> bool:
         return False
     if _TELLING.search(text) or any(unit.telling for unit in units):
         return True
+    return not words().known.isdisjoint(_languages(units))
+
+
+def turkish(text: str, units: Sequence[Unit]) -> bool:
+    """Whether the words or letters of a text are of Turkish."""
+    return _TURKISH.search(text) is not None or "tr" in _languages(units)
+
+
+def _languages(units: Sequence[Unit]) -> tuple[str, ...]:
     light = [unit.form for unit in units if unit.weight == _LIGHT]
-    return bool(light) and not words().known.isdisjoint(languages_among(light))
+    return languages_among(light) if light else ()
 
 
 def classes(text: str) -> frozenset[tuple[int, int]]:

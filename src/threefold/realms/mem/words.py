@@ -22,6 +22,7 @@ HANGUL: Final = "\uac00-\ud7a3"
 LEFT_OUT: Final = "\uf8ff"
 # Begins the key of a group of words.
 GROUP: Final = "="
+_STOPS: Final = r"[!?;،؛、。；|()–—]|[.,:，：](?!\d)"
 _HANGUL = re.compile(f"[{HANGUL}]")
 _WRITTEN_TOGETHER = re.compile(f"[{RUN}{HANGUL}]")
 
@@ -29,8 +30,8 @@ _WRITTEN_TOGETHER = re.compile(f"[{RUN}{HANGUL}]")
 class Words(NamedTuple):
     """What words mean; `words.toml` says it of each table.
 
-    `known` are the languages that have most of the tables, `dates` names of months and days, by stem. Words of `alike` are one word: by stem, those of `runs` as they are
-    written; `run` finds the latter.
+    `known` are the languages that have most of the tables, `dates` names of months and days, by stem. Words of `alike`
+    are one word: by stem, those of `runs` as they are written; `run` finds the latter.
     """
 
     light: Mapping[str, frozenset[str]]
@@ -93,10 +94,7 @@ def words() -> Words:
         _folded(data["is"].values()),
         tuple((re.compile(was), re.compile(now)) for was, now in data["tenses"].values()),
         _folded(data["when"].values()),
-        re.compile(
-            rf"[!?;،؛、。；|()–—]|[.,:，：](?!\d)|{_pattern(frozenset(' '.join(data['clause'].values()).split())).pattern}",
-            re.IGNORECASE,
-        ),
+        re.compile(rf"{_STOPS}|{_pattern(_split(data['clause'].values())).pattern}", re.IGNORECASE),
         tuple(tuple(_pattern(_folded([known])) for known in groups.values()) for groups in data["apart"].values()),
         _pattern(_folded(data["comparing"].values())),
         _pattern(_folded(data["changing"].values())),
@@ -131,8 +129,12 @@ def _languages(form: str) -> tuple[str, ...]:
     return tuple(language for language, known in words().light.items() if form in known)
 
 
+def _split(known: Iterable[str]) -> frozenset[str]:
+    return frozenset(word for words_ in known for word in words_.split())
+
+
 def _folded(known: Iterable[str]) -> frozenset[str]:
-    return frozenset(fold(word) for words_ in known for word in words_.split())
+    return frozenset(map(fold, _split(known)))
 
 
 def _pattern(known: Iterable[str]) -> re.Pattern[str]:
