@@ -22,8 +22,8 @@ _CYRILLIC = re.compile("[\u0400-\u04ff]")
 _GENDERS = frozenset([("a", "o"), ("as", "os"), ("", "in"), ("", "innen"), ("", "a"), ("ा", "ी"), ("ी", "े")])
 
 # Endings that Turkish puts on any word, and those on verbs: başladı and başlamış.
-_CASES: Final = frozenset(
-    ["", "i", "u", "a", "e", "in", "un", "da", "de", "dan", "den", "ta", "te", "tan", "ten", "ya", "ye", "yi", "la", "le", "k", "ga", "ge", "gi", "gu", "si", "su", "sini", "sunu", "sina", "sine", "sinin", "sunun", "sinda", "sinde", "nin", "nun", "ni", "nu", "lar", "ler", "lari", "leri", "larin", "lerin", "larda", "lerde"]
+_CASES = re.compile(
+    "(?:[iuae]|[iu]n|[dt][ae]n?|y[aei]|l[ae]|k|g[aeiu]|s[iu](?:n(?:[iuae]|[iu]n|d[ae]))?|n[iu]n?|l[ae]r(?:[iu]n?|d[ae])?)?"
 )
 _SOFTENED: Final = {"p": "b", "t": "d", "k": "g", "c": "c"}  # ekip, ekibi
 _VERBAL = re.compile(
@@ -141,8 +141,10 @@ def _akin_turkish(first: str, second: str, named: bool) -> bool:
     """Whether both end as nouns do, ekip and ekibi, or as verbs do, after what is shared: tutuyor, tutuluyor."""
     shared = shared_length(first, second)
     rests = first[shared:], second[shared:]
-    softened = any(_SOFTENED.get(one) == other[:1] and other[1:] in _CASES for one, other in (rests, rests[::-1]))
-    if shared >= 3 and (softened or (_CASES.issuperset(rests) and max(map(len, rests)) > 1)):
+    softened = any(
+        _SOFTENED.get(one) == other[:1] and _CASES.fullmatch(other, 1) for one, other in (rests, rests[::-1])
+    )
+    if shared >= 3 and (softened or (all(map(_CASES.fullmatch, rests)) and max(map(len, rests)) > 1)):
         return True
     shortest = 2 if "yor" in first + second else 3  # içiyor, içer
     stem_lengths = () if named and all(rests) else range(shared, max(shared - 2, shortest) - 1, -1)

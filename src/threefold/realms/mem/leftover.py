@@ -148,7 +148,7 @@ def _turned(first: Analysed, second: Analysed, left: Sequence[Sequence[Unit]], f
         moved = order == sorted(order) or _done_to(note.units, own, known.agents)
         return moved and not _more(left, known.agents)
     if _only_one(left, known.receivers):
-        things = [j for i, j, _ in found.pairs if not first.units[i].timed and first.units[i].weight > 0.0]
+        things = [j for i, j, _ in found.pairs if not first.units[i].timed]
         return things[:1] != sorted(things)[:1] and not _more(left, known.receivers)
     return sum(map(len, found.left)) <= _FEW and swapped(first.units, second.units, found)
 

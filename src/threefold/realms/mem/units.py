@@ -149,7 +149,7 @@ def told(text: str, units: Sequence[Unit]) -> bool:
 
 def turkish(text: str, units: Sequence[Unit]) -> bool:
     """Whether the words or letters of a text are of Turkish."""
-    return _TURKISH.search(text) is not None or "tr" in _languages(units)
+    return _TURKISH.search(text) is not None or _languages(units) == ("tr",)
 
 
 def _languages(units: Sequence[Unit]) -> tuple[str, ...]:
