@@ -10,7 +10,7 @@ from typing import Final, Protocol
 
 from threefold.realms.mem.aligning import Alignment, align, bent, scattered, swapped
 from threefold.realms.mem.units import Unit
-from threefold.realms.mem.words import RUN, Words, words
+from threefold.realms.mem.words import ASKING, RUN, Words, words
 
 # With more words left over another order is another way to say it, and no swap.
 _FEW: Final = 2
@@ -160,7 +160,11 @@ def _was(first: Sequence[Unit], second: Sequence[Unit], left: Sequence[Sequence[
         return True
     if any(unit.form in known.was or unit.form in known.is_ for unit in (*first, *second)):
         return False
-    pairs = [(first[i].form, second[j].form) for i, j, _ in found.pairs if first[i].form != second[j].form]
+    pairs = [
+        (first[i].form, second[j].form)
+        for i, j, _ in found.pairs
+        if first[i].form != second[j].form and first[i].key != ASKING
+    ]
     return any(
         was.fullmatch(one) and now.fullmatch(other) and not was.fullmatch(other)
         for one, other in pairs

@@ -22,6 +22,8 @@ HANGUL: Final = "\uac00-\ud7a3"
 LEFT_OUT: Final = "\uf8ff"
 # Begins the key of a group of words.
 GROUP: Final = "="
+# The key of words that say that something is wanted.
+ASKING: Final = "=asking"
 _STOPS: Final = r"[!?;،؛、。；|()–—]|[.,:，：](?!\d)"
 _HANGUL = re.compile(f"[{HANGUL}]")
 _WRITTEN_TOGETHER = re.compile(f"[{RUN}{HANGUL}]")
@@ -74,6 +76,7 @@ def words() -> Words:
         known, keys = (alike, [stem(fold(word)) for word in group]) if apart else (runs, group)
         one = next((known[key] for key in keys if key in known), GROUP + group[0] if apart else group[0])
         known.update({key: one for key in keys if key not in known})
+    alike |= {stem(word): ASKING for word in _folded(data["asking"].values())}
     light = " ".join(data["light"].values()).split()
     runs |= {word: LEFT_OUT for word in light if len(word) > 1 and re.match(f"[{RUN}]", word)}
     longest = sorted(runs, key=lambda word: (-len(word), word))
