@@ -53,7 +53,7 @@ def learned(told: Sequence[Pair], found: Sequence[Seen]) -> Model:
     *weights, offset = (
         round(float(value), 4) for value in _fit(x, np.array([told[at].relation == "same" for at in own]))
     )
-    for threshold in np.arange(0.5, 0.9, 0.01):
+    for threshold in np.arange(0.6, 0.9, 0.01):
         model = Model(tuple(weights), offset, round(float(threshold), 2))
         merged = [
             pair.relation == "same" for pair, one in zip(told, found, strict=True) if relation_of(one, model) == "same"

@@ -189,7 +189,7 @@ def _apart(first: Unit, second: Unit, turkish: bool) -> bool:
         shared = forms.shared_length(first.form, second.form)
         if len(first.form) > shared < len(second.form):
             return True
-    return not turkish and forms.apart(first.form, second.form)
+    return not turkish and (forms.apart(first.form, second.form) or forms.feminine(first.shown, second.shown))
 
 
 def _akin(first: Unit, second: Unit, turkish: bool) -> float:

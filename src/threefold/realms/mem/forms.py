@@ -10,11 +10,6 @@ from threefold.realms.mem.words import HANGUL
 from threefold.text.stem import stems
 
 SAME_STEM: Final = 0.95
-_SAME_BEGINNING: Final = 0.75
-# So many letters of a beginning tell a word, less in Cyrillic, if at most so many follow on one side and one on the
-# other: allergy and allergic.
-_BEGINNING, _BEGINNING_CYRILLIC, _ENDING = 5, 4, 5
-
 _PERFECT: Final = ("ge", "по")
 _CYRILLIC = re.compile("[\u0400-\u04ff]")
 
@@ -36,6 +31,8 @@ _VERBAL = re.compile(
 _ARABIC = re.compile("[\u0620-\u06ff]")
 _ARABIC_PREFIX = re.compile("^(?:[وف]?[بلك]?ال|[وف][بلك]?|لل|[وف]?[يتن])(?=[\u0621-\u064a]{3})")
 _ARABIC_ENDINGS = frozenset(["", "ه", "ات", "ين", "ون", "ي", "ها", "هم", "ا", "ان", "يه", "ت", "تها", "ته", "نا"])
+# Endings of Latin letters that make another word: product and production.
+_DERIVED = re.compile("[a-z]{3}(?:[ts]ions?|[aeiu]?[td]ors?|it(?:y|ies)|ments?|ists?|isms?)$")
 _DUAL = re.compile("ت[اي]ن$")
 
 _HANGUL_LETTER = re.compile(f"[{HANGUL}]")
@@ -84,10 +81,7 @@ def _akin_by_letters(first: str, second: str, named: bool) -> float:
             and _akin_by_letters(one, other, named)
         ):
             return SAME_STEM
-    if stems(first) & stems(second):
-        return SAME_STEM
-    enough = shared >= (_BEGINNING_CYRILLIC if _CYRILLIC.match(first) else _BEGINNING)
-    return _SAME_BEGINNING * (enough and min(map(len, rests)) <= 1 and max(map(len, rests)) <= _ENDING)
+    return SAME_STEM * bool(stems(first) & stems(second))
 
 
 def resumed(first: str, second: str) -> bool:
@@ -121,7 +115,15 @@ def apart(first: str, second: str) -> bool:
     shared = shared_length(first, second)
     one, other = sorted((first[shared:], second[shared:]))
     gendered = (one, other) in _GENDERS and not first[:shared].endswith("त")
+    if bool(_DERIVED.search(first)) != bool(_DERIVED.search(second)):
+        return True
     return gendered or bool(_DUAL.search(first)) != bool(_DUAL.search(second))
+
+
+def feminine(first: str, second: str) -> bool:
+    """Whether one of two words of Arabic has ta marbuta where the other ends: مكتب and مكتبة."""
+    first, second = (_ARABIC_PREFIX.sub("", word, 1) for word in sorted((first, second), key=len))
+    return second.endswith("ة") and second[:-1] == first
 
 
 def ending(form: str, other: str) -> str:
@@ -156,6 +158,8 @@ def _akin_korean(first: str, second: str) -> bool:
     shared, most = 0, min(len(first), len(second))
     while shared < most and _syllable(first[shared], shared) == _syllable(second[shared], shared):
         shared += 1
+    if shared == 1 and any(len(rest) > 1 and rest[-1] in "을를은는이가의" for rest in (first[1:], second[1:])):
+        return False  # 차를, 차고를
     return shared > 0 and set(_HANGUL_ENDINGS).issuperset(first[shared:] + second[shared:])
 
 
