@@ -158,7 +158,9 @@ def _akin_korean(first: str, second: str) -> bool:
     shared, most = 0, min(len(first), len(second))
     while shared < most and _syllable(first[shared], shared) == _syllable(second[shared], shared):
         shared += 1
-    if shared == 1 and any(len(rest) > 1 and rest[-1] in "을를은는이가의" for rest in (first[1:], second[1:])):
+    if shared == 1 and any(
+        len(rest) > 1 and rest[-1] in "을를은는이가의" and rest[0] != "기" for rest in (first[1:], second[1:])
+    ):
         return False  # 차를, 차고를
     return shared > 0 and set(_HANGUL_ENDINGS).issuperset(first[shared:] + second[shared:])
 

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import pairwise
 from typing import Final, Protocol
 
-from threefold.realms.mem.aligning import Alignment, align, bent, scattered, swapped
+from threefold.realms.mem.aligning import Alignment, align, scattered
+from threefold.realms.mem.turning import turned
 from threefold.realms.mem.units import Unit
-from threefold.realms.mem.words import ASKING, RUN, Words, words
+from threefold.realms.mem.words import ASKING, words
 
-# With more words left over another order is another way to say it, and no swap.
-_FEW: Final = 2
-# A preposition stands no more characters before its noun, with an article between.
-_NEAR: Final = 8
-_RUN = re.compile(f"[{RUN}]")
 # Kinds of units that are values: a number in figures or words, a date, half of the day, a sign.
 _VALUES: Final = frozenset(("number", "worded", "date", "half", "code", "sign"))
 
@@ -119,7 +113,7 @@ def seen_of(first: Analysed, second: Analysed) -> Seen:
         sign=_told(left, "code", "sign"),
         denial=(first.denials > 0) != (second.denials > 0),
         tense=_was(first.units, second.units, left, found) or _was(second.units, first.units, left[::-1], found.turned),
-        swap=_turned(first, second, left, found),
+        swap=turned(first.units, second.units, found),
         scattered=scattered(found),
         empty=not (first.mass and second.mass) and first.folded != second.folded,
         foreign=not (first.told or second.told) and _spelt(first) != _spelt(second),
@@ -128,29 +122,6 @@ def seen_of(first: Analysed, second: Analysed) -> Seen:
         compared=all(known.comparing.search(note.folded) for note in (first, second)),
         changed=bool(known.changing.search(first.folded)) != bool(known.changing.search(second.folded)),
     )
-
-
-def _turned(first: Analysed, second: Analysed, left: Sequence[Sequence[Unit]], found: Alignment) -> bool:
-    """Whether one note says that A did it to B and the other that B did it to A.
-
-    That is told by the order of words, and by whom it is done by or to: "Anna called Ben" is not "Anna was called by
-    Ben", but "Ben was called by Anna"; and "Anna owes Ben" is not "Ben owes it to Anna".
-    """
-    known = words()
-    order = found.order
-    if order == sorted(order) and (
-        _turns(left, known) or _related(first, second, left, known) or bent(first.units, second.units, found)
-    ):
-        return True
-    if _only_one(left, known.agents):
-        passive = any(unit.form in known.agents for unit in left[0])
-        note, own = (first, found) if passive else (second, found.turned)
-        moved = order == sorted(order) or _done_to(note.units, own, known.agents)
-        return moved and not _more(left, known.agents)
-    if _only_one(left, known.receivers):
-        things = [j for i, j, _ in found.pairs if not first.units[i].timed]
-        return things[:1] != sorted(things)[:1] and not _more(left, known.receivers)
-    return sum(map(len, found.left)) <= _FEW and swapped(first.units, second.units, found)
 
 
 def _was(first: Sequence[Unit], second: Sequence[Unit], left: Sequence[Sequence[Unit]], found: Alignment) -> bool:
@@ -203,58 +174,6 @@ def _of_other_classes(first: frozenset[tuple[int, int]], second: frozenset[tuple
 
 def _spelt(note: Analysed) -> str:
     return "".join(unit.form for unit in note.units)
-
-
-def _only_one(left: Sequence[Sequence[Unit]], marks: frozenset[str]) -> bool:
-    one, other = (any(unit.form in marks for unit in side) for side in left)
-    return one != other
-
-
-def _turns(left: Sequence[Sequence[Unit]], known: Words) -> bool:
-    """Whether nothing is left over but a word of direction; one such as "to" says so only against another word."""
-    turning = [
-        {
-            unit.form
-            for before, unit in pairwise((None, *side))
-            if unit and unit.turning and not _of_a_pronoun(before, unit)
-        }
-        for side in left
-    ]
-    if turning[0] == turning[1] or _more(left, turning[0] | turning[1]):
-        return False
-    return all(left) or not known.receivers.issuperset(turning[0] | turning[1])
-
-
-def _related(first: Analysed, second: Analysed, left: Sequence[Sequence[Unit]], known: Words) -> bool:
-    """Whether nothing is left over but words such as "in" and "with" on both sides, and not before a time."""
-    told = []
-    for note, side in zip((first, second), left, strict=True):
-        when = [unit.at for unit in note.units if unit.form in known.when]
-        told.append({unit.form for unit in side if unit.form in known.relating and not _soon(unit.at, when)})
-    return all(told) and told[0] != told[1] and not _more(left, known.relating)
-
-
-def _soon(at: int, places: Sequence[int]) -> bool:
-    return any(at < place <= at + _NEAR for place in places)
-
-
-def _of_a_pronoun(before: Unit | None, unit: Unit) -> bool:
-    """Whether a word of direction follows one that says little and is left over too: उस को."""
-    return (
-        before is not None and before.weight == 0.0 and before.at + len(before.form) + 3 > unit.at and unit.form == "को"
-    )
-
-
-def _done_to(units: Sequence[Unit], found: Alignment, agents: frozenset[str]) -> bool:
-    """Whether, where the mark of who did it stands before that and the verb, these are in another order."""
-    mark = next(at for at in found.left[0] if units[at].form in agents)
-    after = [j for i, j, _ in found.pairs if i > mark and units[i].weight > 0.0]
-    return _RUN.match(units[mark].form) is not None and after != sorted(after)
-
-
-def _more(left: Sequence[Sequence[Unit]], marks: Set[str]) -> bool:
-    """Whether more is left over than such marks, and what says little."""
-    return any(unit.weight > 0.0 and unit.form not in marks for side in left for unit in side)
 
 
 def _told(left: Sequence[Sequence[Unit]], *which: str) -> int:
