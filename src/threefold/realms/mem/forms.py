@@ -18,7 +18,7 @@ _GENDERS = frozenset([("a", "o"), ("as", "os"), ("", "in"), ("", "innen"), ("", 
 
 # Endings that Turkish puts on any word, and those on verbs: başladı and başlamış.
 _CASES = re.compile(
-    "(?:[iuae]|[iu]n|[dt][ae]n?|y[aei]|l[ae]|k|g[aeiu]|s[iu](?:n(?:[iuae]|[iu]n|d[ae]))?|n[iu]n?|l[ae]r(?:[iu]n?|d[ae])?)?"
+    "(?:[iuae]|[iu]n|[dt][ae]n?|y[aei]|l[ae]|k|g[aeiu]|s[iu](?:n(?:[iuae]|[iu]n|d[ae]))?|n[ae]|nd[ae]n?|n[iu]n?|l[ae]r(?:[iu]n?|d[ae])?)?"
 )
 _SOFTENED: Final = {"p": "b", "t": "d", "k": "g", "c": "c"}  # ekip, ekibi
 _VERBAL = re.compile(
@@ -115,7 +115,7 @@ def apart(first: str, second: str) -> bool:
     shared = shared_length(first, second)
     one, other = sorted((first[shared:], second[shared:]))
     gendered = (one, other) in _GENDERS and not first[:shared].endswith("त")
-    if bool(_DERIVED.search(first)) != bool(_DERIVED.search(second)):
+    if shared > 2 and bool(_DERIVED.search(first)) != bool(_DERIVED.search(second)):
         return True
     return gendered or bool(_DUAL.search(first)) != bool(_DUAL.search(second))
 

@@ -16,7 +16,7 @@ from threefold.text.stem import stem
 
 # What a unit weighs that says little, and one of scripts where a unit is a character.
 _LIGHT, _TURNING, _SIGN, _KANA, _KATAKANA, _CHARACTER = 0.0, 0.6, 0.6, 0.55, 0.4, 0.6
-_HELPING, _WORDED, _HALF, _CODE, _ONE = 0.4, 0.7, 0.5, 1.5, 0.2
+_HELPING, _WORDED, _HALF, _CODE, _ONE = 0.3, 0.7, 0.5, 1.5, 0.2
 
 _MINUS = str.maketrans("−‒–—﹣", "-----")
 _FIGURES = "〇零一二三四五六七八九"
