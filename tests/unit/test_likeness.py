@@ -136,6 +136,27 @@ def test_a_word_more_in_a_language_that_is_not_known_may_deny() -> None:
     assert likeness("Kumain siya kanina nang isda", "Hindi kumain siya kanina nang isda").relation != "same"
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "same"),
+    [
+        ("Lubi koty i psy", "lubi  KOTY i psy.", True),
+        ("Lubi koty i psy", "Lubi psy i koty", False),
+        ("Anapenda chai asubuhi", "Anapenda chai jioni", False),
+        ("Valgo žuvį ir mėsą", "Valgo mėsą", False),
+        ("Ол ет жейді", "Ол ет жемейді", False),
+        ("Він любить чай", "він любить чай!", True),
+    ],
+)
+def test_a_language_without_tables_is_merged_word_for_word(first: str, second: str, same: bool) -> None:
+    assert (likeness(first, second).relation == "same") == same
+
+
+def test_a_judge_may_merge_what_a_language_without_tables_says() -> None:
+    found = likeness("Użytkownik lubi koty", "Lubi koty")
+    assert found.relation != "same"
+    assert found.likelihood > 0.0
+
+
 def test_it_says_what_decided() -> None:
     found = likeness("Meets Sam at 3 pm on Tuesday", "Does not meet Sam at 4 pm on Tuesday")
     assert found.because["number"] == 2.0

@@ -31,6 +31,8 @@ _HALF: Final = 0.5
 _MORE: Final = 1.25
 # Less left over than a word says nothing of its own; a note that refines another has a word more, but no transcript.
 _WORD, _DETAIL, _TRANSCRIPT = 0.75, 1.0, 24.0
+# A word such as "now" is no more than this.
+_NOW: Final = 0.5
 # Notes about the same thing leave no more over than this beside what contradicts.
 _BESIDE: Final = 1.5
 # Names and numbers that tell things apart stand early, values late.
@@ -116,7 +118,8 @@ def compare(first: Note, second: Note) -> Likeness:
 
 def relation_of(seen: Seen, model: Model) -> Relation:
     """What notes are to each other of which this was seen."""
-    if model.likely(seen) >= model.threshold and seen.extra <= _MORE and not seen.foreign:
+    changed = seen.changed and seen.unmatched + seen.extra > _NOW
+    if model.likely(seen) >= model.threshold and seen.extra <= _MORE and not (seen.foreign or changed):
         return "same"
     return _other(seen)
 
