@@ -32,6 +32,7 @@ from threefold.realms.mem import Mem
 from threefold.realms.mem.decaying import decay
 from threefold.realms.mem.places import everyone, organization
 from threefold.realms.wiring import Ports
+from threefold.redaction.opening import open_redactor
 from threefold.search.embedding import embed
 from threefold.search.rank import Ranking
 
@@ -60,6 +61,10 @@ class Config:
     `/v1/embeddings`, such as `"http://localhost:11434/v1"`; an `Embedder`; or None for none. `embedder_model` names the
     server's model, or the folder of an ONNX model. `embedder_key` is the server's key. `embedder_dimensions` asks the
     server for so many; without it they are what the model gives.
+
+    `redact` is the rule by which secrets and personal data are taken out before anything is stored, embedded or
+    indexed: `"secrets"`, `"secrets+personal"` (both need `pip install 'threefold[redact]'`), a function from text to
+    text, or None, for a literal record. See `docs/privacy.md`.
     """
 
     embedder: Embedder | str | None = "bundled"
@@ -72,6 +77,7 @@ class Config:
     embedder_model: str | None = None
     embedder_key: str | None = field(default=None, repr=False)
     embedder_dimensions: int | None = None
+    redact: Callable[[str], str] | str | None = None
 
 
 def default_store() -> str:
@@ -185,6 +191,7 @@ class Threefold:
         self.embedder = open_embedder(
             config.embedder, config.embedder_model, config.embedder_key, config.embedder_dimensions
         )
+        redact = open_redactor(config.redact)
         self._backend, self._blobs = open_backend(name, config.durable, config.blobs)
         self._worker = Worker(self._backend, self._blobs, self.embedder, config.clock) if config.background else None
         self._ports = Ports(
@@ -196,6 +203,7 @@ class Threefold:
             ranking=config.ranking,
             committed=self._wake,
             warm=self._warm,
+            redact=redact,
         )
         # A forgotten close must not keep the thread or the files.
         self._finalizer = weakref.finalize(self, _shut, self._worker, self._backend)

@@ -6,13 +6,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from threefold.ports import Blobs, Embedder, Store
+from threefold.ports import Blobs, Embedder, Redactor, Store
 from threefold.search.rank import Ranking
 
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """Ports and settings. `committed` is called after a commit that has work for later, `warm` to load the model."""
+    """Ports and settings. `committed` is called after a commit that has work for later, `warm` to load the model.
+
+    By `redact` every text goes before a realm makes anything of it; None where the record is literal.
+    """
 
     store: Store
     blobs: Blobs
@@ -22,3 +25,4 @@ class Ports:
     ranking: Ranking
     committed: Callable[[], None]
     warm: Callable[[], None]
+    redact: Redactor | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Literal, get_args
 
@@ -21,8 +21,10 @@ from threefold.realms.conv.finding import MAX_LIMIT, Grouping, Request, SearchSc
 from threefold.realms.conv.fold import fold
 from threefold.realms.conv.hits import Results
 from threefold.realms.conv.recorder import Moment, TurnHandle
+from threefold.realms.conv.redacting import redact
 from threefold.realms.conv.refs import turn_ref
 from threefold.realms.conv.view import TurnView, materialise
+from threefold.realms.redacting import Pass
 from threefold.realms.wiring import Ports
 from threefold.search.rank import Ranking
 
@@ -45,8 +47,10 @@ class Conv:
         """A new turn handle of the conversation, which is made when new. See `TurnHandle`."""
         return TurnHandle(conversation, self._record_handle, self._ports.clock, turn, title, started)
 
-    def _record_handle(self, turn: Turn) -> tuple[str, str]:
-        return turn_ref(turn.conversation, turn.id), self.record(turn)
+    def _record_handle(self, turn: Turn) -> tuple[str, str, Mapping[str, int]]:
+        kept = redact(turn, self._ports.redact)
+        (outcome,) = self._record_kept((kept,))
+        return turn_ref(turn.conversation, turn.id), outcome, kept.redacted
 
     def record(self, turn: Turn) -> Outcome:
         """Record a whole turn: its blobs first, then everything else in one transaction.
@@ -62,6 +66,9 @@ class Conv:
 
     def record_all(self, turns: Sequence[Turn]) -> tuple[Outcome, ...]:
         """Record several turns in one transaction, all or none; one outcome for each. Raises as `record`."""
+        return self._record_kept([redact(turn, self._ports.redact) for turn in turns])
+
+    def _record_kept(self, turns: Sequence[Turn]) -> tuple[Outcome, ...]:
         expires = self._expires()
         folded = [fold(self._scope, turn, expires) for turn in turns]
         blobs = [data for each in folded for data in each.blobs.values()]
@@ -243,7 +250,8 @@ class Conv:
                 f"origin {origin!r} must be user, or machine with a reaction: only a user takes one back"
             )
         found = self.stored(self.parse(ref, conversation)).record
-        kept = None if text is None else storable(check_text(text, "text"))
+        said = Pass(self._ports.redact).optional(None if text is None else check_text(text, "text"))
+        kept = None if said is None else storable(said)
         given = None if reaction is None else Feedback(reaction, self._ports.clock(), kept, origin)
         self._ports.store.commit(Commit(self._scope, (PutFeedback(found.conversation, found.turn, given),)))
 

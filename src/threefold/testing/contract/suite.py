@@ -91,6 +91,7 @@ CAPABILITIES = (
     "mem.decay",
     "mem.input",
     "mem.portable",
+    "redaction",
     "blobs.immutable",
     "blobs.owners",
     "blobs.delete",
