@@ -299,6 +299,18 @@ class Blobs(Protocol):
         ...
 
 
+class Redactor(Protocol):
+    """A rule by which texts are redacted before anything is stored of them."""
+
+    def __call__(self, text: str, name: str = "") -> str:
+        """`text` with `[redacted: kind]` in place of what is not to be kept; the same for the same text.
+
+        `name` is what the text stands under, such as the key of a JSON object: some are told by it alone. A text that
+        was redacted already stays as it is.
+        """
+        ...
+
+
 @runtime_checkable
 class Embedder(Protocol):
     """Texts to vectors. `name` identifies model and version: vectors of different names are never mixed."""
