@@ -54,7 +54,7 @@ class Numbers:
 STEPS = st.lists(
     st.tuples(
         st.sampled_from(
-            ["record"] * 4 + ["change"] * 6 + ["embed"] * 2 + ["embed some", "forget", "reembed", "hold", "release"]
+            ["change"] * 8 + ["embed", "embed some", "hold"] * 2 + ["record", "forget", "reembed", "release"]
         ),
         st.integers(0, 1),
         st.integers(0, 2),
@@ -62,6 +62,7 @@ STEPS = st.lists(
         st.booleans(),
         st.booleans(),
     ),
+    min_size=10,
     max_size=30,
 )
 
@@ -85,8 +86,8 @@ def take(desk: Desk, kind: str, place: int, number: int, what: int) -> None:
             desk.commit(RecordTurn(edition(desk, place, number, what)))
     elif kind == "change":
         stored = desk.turn(f"c{place}", f"t{number}")
-        if isinstance(stored, StoredTurn):
-            desk.commit(RecordTurn(edition(desk, place, number, what), replaces=stored.record.digest))
+        replaces = stored.record.digest if isinstance(stored, StoredTurn) else ""
+        desk.commit(RecordTurn(edition(desk, place, number, what), replaces=replaces))
     elif kind == "forget":
         desk.purge(f"c{place}", f"t{number}" if what % 2 else None)
     elif kind == "reembed":
