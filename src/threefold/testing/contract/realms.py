@@ -189,6 +189,15 @@ class RealmsContract(Contract):
         assert desk.purge("a").stores["vectors"] == 1
 
     @pytest.mark.capability("changing")
+    def test_words_that_are_no_longer_said_correct_nothing(self, desk: Desk) -> None:
+        """Those that the turn still says, or another one, do."""
+        desk.say("b", "1", "harbour")
+        self.change(desk, "mountain harbour window")
+        self.change(desk, "yellow window")
+        asked = desk.ask("mountaim harbuor windoww yelow", "trigram")
+        assert set(asked.corrections) == {"harbuor", "windoww", "yelow"}
+
+    @pytest.mark.capability("changing")
     def test_what_says_the_same_keeps_its_place_in_the_queue(self, desk: Desk) -> None:
         """Who claimed it may still bring its vector, and its failures are remembered."""
         model = HashEmbedder()
