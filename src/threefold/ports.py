@@ -198,7 +198,7 @@ class Upkeep(Protocol):
         ...
 
     def moved(self, scope: Scope, keys: Sequence[TurnKey]) -> tuple[MovedTurn, ...]:
-        """The turns whole, in the order of `keys`, expired ones too; those gone or replaced meanwhile are left out."""
+        """The turns whole, as they are now, in the order of `keys`, expired ones too; those gone are left out."""
         ...
 
     def receive(self, scope: Scope, turns: Sequence[MovedTurn], model: str | None) -> int:
