@@ -156,7 +156,9 @@ def _help(commands: Any, name: str) -> str:
 
 
 def _options(command: argparse.ArgumentParser) -> str:
-    common = {"--db", "--blobs", "--user", "--tenant", "--embedder", "--embedder-model", "--json"}
+    common = {
+        "--db", "--blobs", "--user", "--tenant", "--embedder", "--embedder-model", "--redact", "--json",
+    }  # fmt: skip
     common = common if " " in command.prog else set()
     rows = []
     for action in command._actions:  # noqa: SLF001

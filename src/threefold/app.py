@@ -24,6 +24,7 @@ from threefold.model.times import now as system_clock
 from threefold.ports import Backend, Blobs, Embedder, StoreState
 from threefold.realms.conv import Conv
 from threefold.realms.wiring import Ports
+from threefold.redaction.opening import open_redactor
 from threefold.search.embedding import embed
 from threefold.search.rank import Ranking
 
@@ -61,6 +62,10 @@ class Config:
     server for so many; without it they are what the model gives.
 
     With `decay` memories grow less relevant once a day, in the background; else only by `Threefold.decay`.
+
+    `redact` is the rule by which secrets and personal data are taken out before anything is stored, embedded or
+    indexed: `"secrets"`, `"secrets+personal"` (both need `pip install 'threefold[redact]'`), a function from text to
+    text, or None, for a literal record. See `docs/privacy.md`.
     """
 
     embedder: Embedder | str | None = "bundled"
@@ -74,6 +79,7 @@ class Config:
     embedder_key: str | None = field(default=None, repr=False)
     embedder_dimensions: int | None = None
     decay: bool = True
+    redact: Callable[[str], str] | str | None = None
 
 
 def default_store() -> str:
@@ -187,6 +193,7 @@ class Threefold:
         self.embedder = open_embedder(
             config.embedder, config.embedder_model, config.embedder_key, config.embedder_dimensions
         )
+        redact = open_redactor(config.redact)
         self._backend, self._blobs = open_backend(name, config.durable, config.blobs)
         self._worker = self._background() if config.background else None
         self._ports = Ports(
@@ -198,6 +205,7 @@ class Threefold:
             ranking=config.ranking,
             committed=self._wake,
             warm=self._warm,
+            redact=redact,
         )
         # A forgotten close must not keep the thread or the files.
         self._finalizer = weakref.finalize(self, _shut, self._worker, self._backend)

@@ -198,7 +198,7 @@ class Upkeep(Protocol):
         ...
 
     def moved(self, scope: Scope, keys: Sequence[TurnKey]) -> tuple[MovedTurn, ...]:
-        """The turns whole, in the order of `keys`, expired ones too; those gone or replaced meanwhile are left out."""
+        """The turns whole, as they are now, in the order of `keys`, expired ones too; those gone are left out."""
         ...
 
     def receive(self, scope: Scope, turns: Sequence[MovedTurn], model: str | None) -> int:
@@ -296,6 +296,18 @@ class Blobs(Protocol):
 
     def discard(self, owner: str, names: Collection[str], before: datetime) -> int:
         """Remove those of an owner's blobs, by key and names, that were written before; returns how many went."""
+        ...
+
+
+class Redactor(Protocol):
+    """A rule by which texts are redacted before anything is stored of them."""
+
+    def __call__(self, text: str, name: str = "") -> str:
+        """`text` with `[redacted: kind]` in place of what is not to be kept; the same for the same text.
+
+        `name` is what the text stands under, such as the key of a JSON object: some are told by it alone. A text that
+        was redacted already stays as it is.
+        """
         ...
 
 

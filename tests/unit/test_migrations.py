@@ -25,7 +25,7 @@ DIGESTS = {
         "0003_lighter": "3017c14f941fcd237c136358e827562355c27622c1bd180a68d93c56e0bbb0e6",
         "0004_growing_vectors": "de7d07c160f05db87d11a38c8c11e55266cff82285ed0ccfba7421431e615665",
         "0005_columns": "4b4e6c105a5244f1900b4ac09dde245709c9f2a01ea57e9a6ea4f66c680413e2",
-        "0006_realms": "1cdb3c5b1e2141665057e664c205021d5bf0b0699947698de95a6e5becd0c187",
+        "0006_realms": "f52ede1b2626f5cf94b5f43fff3cc60b2d9366345f1964a0256afaa9145fa05a",
     },
     "threefold.backends.postgres": {
         "0001_record": "82df2980f691011d01ce1d8843d650be23754f1e333bccb3ca77bae42d1dcf91",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from threefold.backends import owned_moving, owned_search
-from threefold.backends.owned import Kept, KeptConversation, Owned, Waiting
+from threefold.backends.owned import Kept, Owned, Waiting
 from threefold.errors import BytesGone, Conflict, Forbidden, NotFound, Unavailable
 from threefold.model.candidates import Candidates
 from threefold.model.commit import Commit, Outcome, PutFeedback, RecordTurn, Write, outcome_of
@@ -21,7 +21,7 @@ from threefold.model.record import CatalogEntry, Conversation, Feedback, StoredT
 from threefold.model.retention import Gone, Receipt, Target, tombstone
 from threefold.model.rows import RowKey, StoredRow
 from threefold.model.scope import Scope
-from threefold.model.titles import ABOUT_SIZE, title_of
+from threefold.model.titles import ABOUT_SIZE
 from threefold.ports import Blobs, CatalogQuery, PendingRow, StoreState
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class MemoryStore:
         if isinstance(write, PutFeedback):
             _put_feedback(owner.turns[write.conversation, write.turn], write.feedback)
         elif outcome != "unchanged":
-            self._record(owner, write.record)
+            owner.put(write.record, write.record.app)
         return outcome
 
     def _plan(self, scope: Scope, owner: Owned, write: Write) -> Outcome:
@@ -85,17 +85,6 @@ class MemoryStore:
             if not self._blobs.has(scope, file.digest):
                 raise BytesGone(f"the bytes of {file.path!r} are not kept; record the turn again")
         return outcome_of(None if kept is None else kept.recorded, write)
-
-    def _record(self, owner: Owned, record: TurnRecord) -> None:
-        key = (record.conversation, record.turn)
-        old = owner.turns.get(key)
-        if old is not None:
-            owner.remove([key])
-        parent = owner.conversations.setdefault(record.conversation, KeptConversation(title_of(record), record.app))
-        owner.add(record, parent, parent.positions + 1, [] if old is None else old.feedback)
-        parent.positions += len(record.rows)
-        if old is not None:
-            owner.settle()
 
     def candidates(self, query: Query) -> Candidates:
         """See `Store.candidates`."""

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from typing import Any, Final, Literal, get_args
 
+from threefold.model.codec import compact_json
+from threefold.model.redaction import marks
 from threefold.model.times import iso
 
 Layer = Literal["working", "session", "longterm", "organizational", "global"]
@@ -82,6 +84,11 @@ class Memory:
     def ref(self) -> str:
         """Its reference."""
         return f"mem:record:{self.id}"
+
+    @property
+    def redacted(self) -> Mapping[str, int]:
+        """How many marks of redaction stand in it, by kind."""
+        return marks(self.memory, self.context, compact_json(self.metadata))
 
     def as_json(self, evidence: bool = True) -> dict[str, Any]:
         """The record as plain JSON values, with its evidence or without."""

@@ -27,7 +27,10 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class TurnLog:
-    """The envelope of one turn and its blocks in order. `counts` is the number of blocks by type."""
+    """The envelope of one turn and its blocks in order.
+
+    `counts` is the number of blocks by type, `redacted` that of things that were taken out of its texts, by kind.
+    """
 
     turn: str
     started: datetime
@@ -39,6 +42,7 @@ class TurnLog:
     counts: Mapping[str, int] = field(default_factory=dict)
     error: str | None = None
     origin: Mapping[str, Any] = field(default_factory=dict)
+    redacted: Mapping[str, int] = field(default_factory=dict)
 
 
 class FileEntry(NamedTuple):

@@ -47,18 +47,15 @@ def _record(work: Work, scope: Scope, write: RecordTurn, blobs: Blobs) -> Outcom
     outcome = outcome_of(None if stored is None else stored[1], write)
     if outcome == "unchanged":
         return outcome
-    reactions = [] if stored is None else work.take_out(record, stored[0])
+    work.put(record, record.app)
     _secure_blobs(work, scope, record, blobs)
-    number = work.put(record, record.app)
-    for reaction in reactions:
-        work.react(number, *reaction)
     return outcome
 
 
 def _secure_blobs(work: Work, scope: Scope, record: TurnRecord, blobs: Blobs) -> None:
     """Blobs are written before the commit. With the owner locked, take them off the list of those to delete.
 
-    After an older edition of the turn was removed, since that put its files on the list.
+    After an older edition of the turn went, since that put its files on the list.
     """
     if record.files:
         digests = [file.digest for file in record.files]

@@ -57,7 +57,7 @@ def _feedback(db: Db, owner: UUID, turns: Sequence[int]) -> dict[int, tuple[Feed
 
 
 def moved(db: Db, scope: Scope, keys: Sequence[TurnKey]) -> tuple[MovedTurn, ...]:
-    """The turns that still are what `keys` say; a replaced one has another number."""
+    """The turns that `keys` name, as they are now."""
     owner, wanted = owner_key(scope), {key.arrival: key for key in keys}
     mine = {"owner": owner, "turns": list(wanted)}
     heads = run(
@@ -121,17 +121,17 @@ def receive(db: Db, scope: Scope, turns: Sequence[MovedTurn], model: str | None)
     if not turns:
         return 0
     work = working.begin(db, scope, [(turn.record.conversation, turn.record.turn) for turn in turns])
-    same: list[tuple[int, MovedTurn]] = []
+    there: list[tuple[int, MovedTurn]] = []
     count = 0
     for turn in turns:
-        if _receive(work, turn, same):
+        if _receive(work, turn, there):
             count += 1
-    _bring_in_step(work, same)
+    _bring_in_step(work, there)
     work.finish()
     return count
 
 
-def _receive(work: Work, turn: MovedTurn, same: list[tuple[int, MovedTurn]]) -> bool:
+def _receive(work: Work, turn: MovedTurn, there: list[tuple[int, MovedTurn]]) -> bool:
     record = turn.record
     parent = work.conversations.get(record.conversation)
     if parent is not None and parent.app != turn.made_by:
@@ -143,19 +143,20 @@ def _receive(work: Work, turn: MovedTurn, same: list[tuple[int, MovedTurn]]) -> 
     outcome = supersede(None if stored is None else stored[1], record)
     if stored is not None and outcome == "unchanged":
         if stored[1].digest == record.digest:
-            same.append((stored[0], turn))
+            there.append((stored[0], turn))
         return False
-    if stored is not None:
-        work.take_out(record, stored[0])
+    number = work.put(record, turn.made_by, turn.position, turn.vectors)
     if record.files:
         run(
             work.db,
             "DELETE FROM threefold.doomed WHERE owner = %s AND digest = ANY(%s)",
             (work.owner.key, [file.digest for file in record.files]),
         )
-    number = work.put(record, turn.made_by, turn.position, turn.vectors)
     parent = work.conversations[record.conversation]
     parent.positions = max(parent.positions, turn.positions)
+    if stored is not None:
+        there.append((number, turn))
+        return True
     for given_ in turn.feedback:
         work.react(number, *_kept_feedback(given_))
     return True
@@ -165,12 +166,12 @@ def _kept_feedback(given_: Feedback) -> tuple[object, ...]:
     return given_.origin, given_.reaction, kept(given_.text), to_micros(given_.at)
 
 
-def _bring_in_step(work: Work, same: Sequence[tuple[int, MovedTurn]]) -> None:
-    """Turns that are there already get the feedback of the others, and vectors for rows that wait."""
-    if not same:
+def _bring_in_step(work: Work, there: Sequence[tuple[int, MovedTurn]]) -> None:
+    """Turns that were there already get the feedback of the others, and vectors for rows that wait."""
+    if not there:
         return
     work.inserts.flush(work.db)
-    numbers = [number for number, _ in same]
+    numbers = [number for number, _ in there]
     stored = _feedback(work.db, work.owner.key, numbers)
     waiting = grouped(
         fetch(
@@ -182,7 +183,7 @@ def _bring_in_step(work: Work, same: Sequence[tuple[int, MovedTurn]]) -> None:
         )
     )
     embedded = []
-    for number, turn in same:
+    for number, turn in there:
         if stored.get(number, ()) != turn.feedback:
             run(work.db, "DELETE FROM threefold.feedback WHERE owner = %s AND turn = %s", (work.owner.key, number))
             for given_ in turn.feedback:

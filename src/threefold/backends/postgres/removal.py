@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from uuid import UUID
 
 from threefold.backends.postgres.connection import Db, change, fetch, one, planned_anew, run, touched
@@ -34,10 +34,19 @@ def remove_turns(db: Db, owner: Owner, turns: Sequence[int]) -> Counter[str]:
     return gone
 
 
-def _remove_chunk(db: Db, owner: Owner, turns: list[int]) -> Counter[str]:
+def clear_turn(db: Db, owner: Owner, turn: int, spared: Collection[int]) -> None:
+    """Remove a turn as far as another edition is put in anew, under the same numbers.
+
+    Feedback stays, and so do the vectors, or places in the queue, of the rows `spared`.
+    """
+    _remove_chunk(db, owner, [turn], spared)
+
+
+def _remove_chunk(db: Db, owner: Owner, turns: list[int], spared: Collection[int] | None = None) -> Counter[str]:
     mine: dict[str, object] = {"owner": owner.key, "turns": turns}
     numbers = "SELECT number FROM threefold.rows WHERE owner = %(owner)s AND turn = ANY(%(turns)s::integer[])"
-    mine["rows"] = [number for (number,) in fetch(db, numbers, mine)]
+    rows = [number for (number,) in fetch(db, numbers, mine)]
+    mine |= {"rows": rows, "lost": [number for number in rows if number not in (spared or ())]}
     indexed = run(
         db,
         """WITH gone AS (DELETE FROM threefold.words WHERE owner = %(owner)s AND row = ANY(%(rows)s::integer[])
@@ -50,7 +59,7 @@ def _remove_chunk(db: Db, owner: Owner, turns: list[int]) -> Counter[str]:
         derived = {
             store: change(
                 db,
-                f"DELETE FROM threefold.{table} WHERE owner = %(owner)s AND row = ANY(%(rows)s::integer[])",
+                f"DELETE FROM threefold.{table} WHERE owner = %(owner)s AND row = ANY(%(lost)s::integer[])",
                 mine,
             )
             for table, store in (("vectors", "vectors"), ("waiting", "queue"))
@@ -61,7 +70,7 @@ def _remove_chunk(db: Db, owner: Owner, turns: list[int]) -> Counter[str]:
             f"DELETE FROM threefold.{table} WHERE owner = %(owner)s AND turn = ANY(%(turns)s::integer[])",
             mine,
         )
-        for table in ("rows", "feedback", "labels")
+        for table in ("rows", "labels", *(("feedback",) if spared is None else ()))
     }
     files = run(
         db,

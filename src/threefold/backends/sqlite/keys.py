@@ -27,6 +27,7 @@ class Owner(NamedTuple):
     vectors: int
     replaced: int
     rewritten: int
+    changes: int
 
 
 def read_owner(db: apsw.Connection, scope: Scope) -> Owner | None:

@@ -23,9 +23,10 @@ CACHE_BYTES: Final = 16 * 2**20
 
 
 class _Labelled(NamedTuple):
-    """Places of turns in the owner's columns, as these were when they had so many turns."""
+    """Places of turns in the owner's columns, as these were with these counters and so many turns."""
 
     rewritten: int
+    changes: int
     turns: int
     places: Ints
 
@@ -35,7 +36,7 @@ class _Labelled(NamedTuple):
 
 
 class LabelCache:
-    """Turns by owner and label; what was only added to is read on from where it ended."""
+    """Turns by owner and label. Read on, read again and read by older snapshots as the columns are."""
 
     def __init__(self, max_bytes: int = CACHE_BYTES) -> None:
         self._recent: Recent[tuple[int, str], _Labelled] = Recent(max_bytes)
@@ -54,21 +55,54 @@ class LabelCache:
         import numpy as np
 
         count, key = len(columns.turns), (owner.id, label)
-        held = self._recent.get(key)
-        if held is None or held.rewritten != columns.rewritten:
-            held = _Labelled(columns.rewritten, 0, np.empty(0, dtype=np.int64))
-        if held.turns > count:
-            return held.places[held.places < count]
+        nothing = _Labelled(columns.rewritten, columns.changes, 0, np.empty(0, dtype=np.int64))
+        held = self._recent.get(key) or nothing
+        if held[:2] > nothing[:2]:
+            return _read(db, owner, columns, label, nothing).places
+        if held.rewritten != columns.rewritten:
+            held = nothing
+        if held.changes != columns.changes:
+            held = _changed(db, owner, columns, label, held)
         if held.turns < count:
-            after = int(columns.turns[held.turns - 1]) if held.turns else -1
-            sql = "SELECT turn FROM labels WHERE owner = ? AND label = ? AND turn > ? ORDER BY turn"
-            turns = np.array([turn for (turn,) in fetch(db, sql, (owner.id, label, after))], dtype=np.int64)
-            # A turn without rows has no place.
-            turns = turns[np.isin(turns, columns.turns[held.turns :], assume_unique=True)]
-            held = _Labelled(columns.rewritten, count, np.append(held.places, columns.turns.searchsorted(turns)))
+            held = _read(db, owner, columns, label, held)
+        elif held.turns > count:
+            return held.places[held.places < count]
         self._recent.put(key, held)
         return held.places
 
     def clear(self) -> None:
         """Forget everything that is held in memory."""
         self._recent.clear()
+
+
+def _read(db: apsw.Connection, owner: Owner, columns: Columns, label: str, held: _Labelled) -> _Labelled:
+    """What is held and the turns behind that."""
+    import numpy as np
+
+    after = int(columns.turns[held.turns - 1]) if held.turns else -1
+    sql = "SELECT turn FROM labels WHERE owner = ? AND label = ? AND turn > ? ORDER BY turn"
+    turns = np.array([turn for (turn,) in fetch(db, sql, (owner.id, label, after))], dtype=np.int64)
+    # A turn without rows has no place.
+    turns = turns[np.isin(turns, columns.turns[held.turns :], assume_unique=True)]
+    places = np.append(held.places, columns.turns.searchsorted(turns))
+    return held._replace(turns=len(columns.turns), places=places)
+
+
+def _changed(db: apsw.Connection, owner: Owner, columns: Columns, label: str, held: _Labelled) -> _Labelled:
+    """What is held, with the turns that were changed since as they are now."""
+    import numpy as np
+
+    last = int(columns.turns[held.turns - 1]) if held.turns else -1
+    marked = fetch(
+        db,
+        """SELECT DISTINCT r.turn, l.turn FROM rows AS r INDEXED BY rows_changed
+           LEFT JOIN labels AS l ON l.owner = r.owner AND l.label = ? AND l.turn = r.turn
+           WHERE r.owner = ? AND r.change > 0 AND r.change > ? AND r.turn <= ?""",
+        (label, owner.id, held.changes, last),
+    )
+    changed, labelled = (
+        columns.turns.searchsorted([turn for turn in turns if turn is not None])
+        for turns in (zip(*marked, strict=True) if marked else ((), ()))
+    )
+    kept = np.isin(held.places, changed, assume_unique=True, invert=True)
+    return held._replace(changes=columns.changes, places=np.append(held.places[kept], labelled))

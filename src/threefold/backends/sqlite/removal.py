@@ -12,7 +12,7 @@ import apsw
 
 from threefold.backends.sqlite import scrubbing
 from threefold.backends.sqlite.connection import fetch, one, scalar
-from threefold.backends.sqlite.indexing import forget_words, unindex_rows
+from threefold.backends.sqlite.indexing import forget_words, renew_index, unindex_rows
 from threefold.backends.sqlite.keys import WHOSE, find_owner, marks
 from threefold.errors import Forbidden
 from threefold.model.retention import Gone, Target, tombstone
@@ -31,14 +31,16 @@ def remove_turns(db: apsw.Connection, owner: int, turns: Sequence[int], whole_ow
 
     Conversations keep standing, with their count lowered; blobs that nothing refers to any more are marked as doomed.
     """
+    renew_index(db)
     gone: Counter[str] = Counter()
     terms: set[str] = set()
     words = 0
     for chunk in _chunks(turns):
         held = f"WHERE +owner = ? AND turn IN ({marks(len(chunk))})"
         words += scalar(db, f"SELECT coalesce(sum(word_count), 0) FROM rows {held}", (owner, *chunk))
-        gone += unindex_rows(db, owner, chunk, terms)
-        gone += _doom_files(db, owner, chunk)
+        rows = fetch(db, f"SELECT id, author, text FROM rows {held}", (owner, *chunk))
+        gone += unindex_rows(db, owner, rows, terms)
+        gone += doom_files(db, owner, chunk)
         for table in ("rows", "feedback", "labels"):
             db.execute(f"DELETE FROM {table} {held}", (owner, *chunk))
             gone[table] += db.changes()
@@ -69,7 +71,8 @@ def _chunks(items: Sequence[T]) -> Iterator[Sequence[T]]:
         yield items[start : start + _CHUNK]
 
 
-def _doom_files(db: apsw.Connection, owner: int, turns: Sequence[int]) -> Counter[str]:
+def doom_files(db: apsw.Connection, owner: int, turns: Sequence[int]) -> Counter[str]:
+    """Take their files from turns, and mark blobs that nothing refers to any more as doomed."""
     held = f"turn IN ({marks(len(turns))})"
     digests = fetch(db, f"SELECT DISTINCT digest FROM files WHERE owner = ? AND {held}", (owner, *turns))
     db.execute(f"DELETE FROM files WHERE owner = ? AND {held}", (owner, *turns))

@@ -104,20 +104,21 @@ def store_vectors(db: apsw.Connection, vectors: Sequence[tuple[tuple[int, int], 
     import numpy as np
 
     packed = np.asarray([vector for _, vector in vectors], dtype="<f2")
-    first: dict[int, int] = {}
-    for (owner, row), _ in vectors:
-        first[owner] = min(row, first.get(owner, row))
-    last = {owner: one(db, "SELECT max(row) FROM vectors WHERE owner = ?", (owner,)) for owner in first}
-    between = {owner: found is not None and (found[0] or 0) >= first[owner] for owner, found in last.items()}
+    places = {place for place, _ in vectors}
+    last = {
+        owner: scalar(db, "SELECT coalesce(max(row), 0) FROM vectors WHERE owner = ?", (owner,))
+        for owner in {owner for owner, _ in places}
+    }
     db.executemany(
         "INSERT OR REPLACE INTO vectors (owner, row, embedding) VALUES (?, ?, ?)",
         [(*place, vector.data) for (place, _), vector in zip(vectors, packed, strict=True)],
     )
-    places = {place for place, _ in vectors}
     db.executemany("DELETE FROM waiting WHERE +owner = ? AND row = ?", places)
+    db.executemany("UPDATE owners SET vectors = vectors + 1 WHERE id = ?", [(owner,) for owner in last])
+    # A cache reads on behind the last it has; what lies before that is marked.
     db.executemany(
-        "UPDATE owners SET vectors = vectors + 1, replaced = replaced + ? WHERE id = ?",
-        [(replaced, owner) for owner, replaced in between.items()],
+        "UPDATE rows SET vector_change = (SELECT vectors FROM owners WHERE id = ?1) WHERE +owner = ?1 AND id = ?2",
+        [(owner, row) for owner, row in places if row <= last[owner]],
     )
     return len(places)
 

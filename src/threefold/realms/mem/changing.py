@@ -21,19 +21,20 @@ MAX_REVISIONS: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """Who writes, as the host says, and when."""
+    """Who writes, as the host says, and when; `clean` redacts why."""
 
     by: Actor
     at: datetime
     agent: str | None = None
+    clean: Callable[[str | None], str | None] = lambda text: text
 
     def evidence(self, signal: Signal, source: str | None = None, note: str | None = None) -> Evidence:
         """Evidence from this writer."""
-        return Evidence(signal, self.by, self.at, self.agent, source, note)
+        return Evidence(signal, self.by, self.at, self.agent, self.clean(source), self.clean(note))
 
     def revision(self, record: Memory, act: str, why: str | None = None) -> Revision:
         """A revision by this writer."""
-        return Revision(record, self.by, self.at, act, why, self.agent)
+        return Revision(record, self.by, self.at, act, self.clean(why), self.agent)
 
 
 @dataclass(frozen=True, slots=True)

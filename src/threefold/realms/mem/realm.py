@@ -30,9 +30,12 @@ from threefold.realms.mem.reconciling import Proposal, apply_proposal, propose, 
 from threefold.realms.mem.scores import Scores, scores
 from threefold.realms.mem.shelf import Shelf
 from threefold.realms.mem.syncing import sync
+from threefold.realms.redacting import Pass
 from threefold.realms.wiring import Ports
 
 _TRIES = 5
+# What of a memory is text; the rest are labels that it is asked for by.
+_TEXTS = ("memory", "context", "metadata")
 
 
 class Mem:
@@ -117,7 +120,9 @@ class Mem:
         Raises:
             Conflict: it is at another revision. NotFound: it is not there.
         """
-        return self._change(id, lambda kept: changing.edited(kept, changes, self._writer(), why), revision)
+        clean = Pass(self._ports.redact).json
+        cleaned = {name: clean(value) if name in _TEXTS else value for name, value in changes.items()}
+        return self._change(id, lambda kept: changing.edited(kept, cleaned, self._writer(), why), revision)
 
     def pin(self, id: str, pinned: bool = True) -> Memory:  # noqa: A002
         """Put it into the hotset whatever its salience is, or no more."""
@@ -316,7 +321,8 @@ class Mem:
 
     def _writer(self) -> Writer:
         agent = self._scope.agent
-        return Writer("user" if agent is None else "agent", self._ports.clock(), agent)
+        clean = Pass(self._ports.redact).optional
+        return Writer("user" if agent is None else "agent", self._ports.clock(), agent, clean)
 
     def _draft(
         self, memory: str, context: str, kind: str, layer: Layer | None, tags: Collection[str], owner: str | None,
@@ -325,10 +331,11 @@ class Mem:
     ) -> Draft:  # fmt: skip
         if ttl is not None and not (isinstance(ttl, timedelta) and ttl > timedelta(0)):
             raise InvalidInput("ttl must be a positive timedelta, or None for the layer's own time")
+        done = Pass(self._ports.redact)
         usual: dict[places.Place, Layer] = {"own": "longterm", "organization": "organizational", "everyone": "global"}
         return Draft(
-            checking.note_text(memory),
-            checking.context_text(context),
+            done.text(checking.note_text(memory)),
+            done.text(checking.context_text(context)),
             checking.kind_name(kind),
             usual[self._place] if layer is None else checking.layer_name(layer),
             checking.tag_names(tags),
@@ -337,7 +344,7 @@ class Mem:
             pinned is True,
             checking.visibility_name(visibility),
             None if source is None else checking.kind_name(source),
-            checking.metadata_of(metadata),
+            done.json(checking.metadata_of(metadata)),
             ttl,
             self._scope.app,
         )

@@ -79,6 +79,12 @@ def _common(target: argparse.ArgumentParser, fresh: bool) -> None:
     group.add_argument("--tenant", default="default" if fresh else missing, help="whose tenant (default: default)")
     embedder.add_options(group, fresh)
     group.add_argument(
+        "--redact",
+        metavar="RULE",
+        default=None if fresh else missing,
+        help="take out of what is written: secrets, secrets+personal, or none (default: $THREEFOLD_REDACT, then none)",
+    )
+    group.add_argument(
         "--json", action="store_true", default=False if fresh else missing, help="one JSON document on standard output"
     )
 
@@ -127,7 +133,13 @@ def _context(options: argparse.Namespace) -> Context:
         json=options.json,
         blobs=default_blobs() if options.blobs is None else options.blobs,
         embedder=embedder.chosen(options),
+        redact=_redact(options.redact),
     )
+
+
+def _redact(named: str | None) -> str | None:
+    rule = named or os.environ.get("THREEFOLD_REDACT") or "none"
+    return None if rule == "none" else rule
 
 
 def _user() -> str:

@@ -383,7 +383,8 @@ def _update(mem: Mem, options: argparse.Namespace) -> Memory:
 
 def _print_one(context: Context, record: Memory) -> int:
     if context.json:
-        context.emit({"memory": record.as_json()})
+        redacted = {"redacted": dict(record.redacted)} if record.redacted else {}
+        context.emit({"memory": {**record.as_json(), **redacted}})
         return 0
     print(_line(record))
     _print_about(record)
@@ -410,4 +411,5 @@ def _print_about(record: Memory) -> None:
     parts = [record.id, record.kind, record.layer, record.status, f"revision {record.revision}"]
     parts += [f"#{tag}" for tag in record.tags]
     parts += ["pinned"] if record.pinned else []
+    parts += [f"redacted: {count} {kind}" for kind, count in record.redacted.items()]
     print(f"   {dim(', '.join(map(visible, parts)))}")

@@ -94,6 +94,7 @@ CAPABILITIES = (
     "mem.import",
     "mem.mirror",
     "mem.reconcile",
+    "redaction",
     "blobs.immutable",
     "blobs.owners",
     "blobs.delete",

@@ -40,3 +40,12 @@ CREATE TABLE labels (
     PRIMARY KEY (owner, label, turn)
 ) WITHOUT ROWID;
 CREATE INDEX labels_of_turn ON labels (turn, label);
+
+-- A turn that is changed keeps its number, and so do its rows. `changes` counts the owner's turns that were changed so;
+-- a row of one has the count from then as its `change`, and that of `vectors` from when its vector went, or came to lie
+-- before others, as its `vector_change`: caches read these rows alone. `replaced` and `rewritten` count what is more.
+ALTER TABLE owners ADD COLUMN changes INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE rows ADD COLUMN change INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE rows ADD COLUMN vector_change INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX rows_changed ON rows (owner, change, turn) WHERE change > 0;
+CREATE INDEX rows_with_other_vectors ON rows (owner, vector_change) WHERE vector_change > 0;
