@@ -64,7 +64,7 @@ def extended(held: npt.NDArray[N], count: int, new: npt.NDArray[N], axis: int = 
     """An array that has `new` behind the first `count` of `held` along an axis, and some room behind that.
 
     The room behind what is held is written without a lock: nobody reads there, and another that grows the same writes
-    the same.
+    the same. So who has seen rows that were changed since grows a copy.
     """
     import numpy as np
 

@@ -92,7 +92,7 @@ def change(
     # A cache takes rows that changed from their marks; where some came or went, it is read anew.
     moved = numbers.keys() != {row.seq for row in record.rows}
     words = sum(len(row.terms) for _, row in new) - sum(row[4] for row in old)
-    ((change, vector_change),) = fetch(
+    ((changes, vectors),) = fetch(
         db,
         """UPDATE owners SET rows = rows + ?, words = words + ?, changes = changes + 1, vectors = vectors + ?,
                   replaced = replaced + ?, rewritten = rewritten + ? WHERE id = ? RETURNING changes, vectors""",
@@ -106,9 +106,9 @@ def change(
     first = last - len(record.rows) + 1 if position is None else position
     db.executemany(
         f"UPDATE rows SET ({_ROW}, change) = ({marks(8)}) WHERE +owner = ? AND id = ?",
-        [(*_of_row(record, row, first), change, owner, numbers[row.seq]) for row in same],
+        [(*_of_row(record, row, first), changes, owner, numbers[row.seq]) for row in same],
     )
-    _insert_rows(db, owner, conversation, turn, record, new, first, (change, vector_change))
+    _insert_rows(db, owner, conversation, turn, record, new, first, (changes, vectors))
     forget_words(db, owner, terms)
     edition = (*_of_turn(record), owner, turn)
     db.execute(f"UPDATE turns SET ({_TURN}) = ({marks(12)}) WHERE +owner = ? AND id = ?", edition)

@@ -75,7 +75,8 @@ class VectorCache:
         if held is None or held.replaced != owner.replaced or not held.count:
             held = _load(db, owner)
         elif held.changes != owner.vectors:
-            held = _grown(_changed(db, owner, held), _load(db, owner, int(held.ids[-1])))
+            held = _changed(db, owner, held)
+            held = _grown(held, _load(db, owner, int(held.ids[-1]) if held.count else -1))
         self._recent.put(owner.id, held)
         return held
 
@@ -99,7 +100,7 @@ def _unpacked(owner: Owner, found: Sequence[tuple[int, bytes]]) -> _Matrix:
 
 
 def _changed(db: apsw.Connection, owner: Owner, held: _Matrix) -> _Matrix:
-    """What is held, with the vectors of rows that are marked since as they are now.
+    """What is held up to the last that is not marked since, with the marked ones before that as they are now.
 
     A copy where there are any, also behind the end: others may be reading what is held, or growing it without them.
     """
@@ -115,7 +116,8 @@ def _changed(db: apsw.Connection, owner: Owner, held: _Matrix) -> _Matrix:
     if not marked:
         return held
     kept = np.isin(held.ids, [row for row, _ in marked], assume_unique=True, invert=True)
-    ids, vectors, last = held.ids[kept], held.vectors[kept], held.ids[-1]
+    ids, vectors = held.ids[kept], held.vectors[kept]
+    last = ids[-1] if len(ids) else -1
     new = _unpacked(owner, [(row, embedding) for row, embedding in marked if embedding is not None and row <= last])
     if new.count:
         places = ids.searchsorted(new.ids)
