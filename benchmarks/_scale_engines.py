@@ -140,7 +140,7 @@ class Sqlite:
 
     def _inserts(self, owner: int, found: dict[str, list[tuple[Any, ...]]]) -> Write:
         words, vocabulary = [], dict[tuple[int, str], None]()
-        for number, *_, text, _asks in found["rows"]:
+        for number, *_, text, _asks, _change, _vector_change in found["rows"]:
             terms = index_terms(text)
             words.append((number, term_text(owner, terms)))
             vocabulary.update(dict.fromkeys((owner, term) for term in terms))

@@ -23,7 +23,7 @@ from _store import embed, open_store, progress, record  # noqa: E402
 from threefold import Handle, Threefold  # noqa: E402
 from threefold.model.query import LISTS, Filter, ListName  # noqa: E402
 from threefold.model.times import now  # noqa: E402
-from threefold.realms.conv.finding import question_for  # noqa: E402
+from threefold.realms.asking import question_for  # noqa: E402
 from threefold.search.conversations import either  # noqa: E402
 from threefold.search.rank import Ranking, in_place, observed  # noqa: E402
 from threefold.text.dates import periods  # noqa: E402

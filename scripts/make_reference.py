@@ -11,10 +11,11 @@ from typing import Any
 
 import threefold
 from threefold import aio, errors, ports
-from threefold.app import Imported
+from threefold.app import Commons, Imported
 from threefold.archive.export import Exported
 from threefold.archive.restore import Restored
 from threefold.importers import KINDS, Skipped
+from threefold.model.memory import Evidence, Memory, Revision
 from threefold.model.record import CatalogEntry, Conversation, Feedback, Timeline
 from threefold.model.retention import Receipt
 from threefold.realms.conv.hits import Hit, Results, Snippet
@@ -22,6 +23,13 @@ from threefold.realms.conv.realm import Conv
 from threefold.realms.conv.recorder import TurnHandle
 from threefold.realms.conv.resolve import Resolved
 from threefold.realms.conv.view import FileCard, Message, StepView, TurnView
+from threefold.realms.mem.hotset import Hot
+from threefold.realms.mem.importing import ImportedMemories
+from threefold.realms.mem.mirror import Synced
+from threefold.realms.mem.policy import Policy
+from threefold.realms.mem.realm import Mem
+from threefold.realms.mem.recalling import Recall, Recalled
+from threefold.realms.mem.scores import Scores
 from threefold.surfaces.cli.main import parser
 from threefold.transfer import Comparison, Copied
 
@@ -29,9 +37,13 @@ TARGET = Path(__file__).parent.parent / "docs" / "reference.md"
 SECTIONS: list[tuple[str, list[Any]]] = [
     ("Opening", [threefold.open, threefold.Config, aio.open]),
     ("Moving", [threefold.restore, threefold.copy_store, threefold.compare_stores]),
-    ("The store and the handle", [threefold.Threefold, threefold.Handle]),
+    ("The store and the handle", [threefold.Threefold, threefold.Handle, Commons]),
     ("Recording", [TurnHandle]),
     ("The record", [Conv]),
+    (
+        "Curated memory",
+        [Mem, Memory, Evidence, Revision, Scores, Recall, Recalled, Hot, Policy, ImportedMemories, Synced],
+    ),
     ("Ranking", [threefold.Ranking]),
     (
         "What comes back",
@@ -129,15 +141,25 @@ def _command_line() -> str:
     root = parser()
     actions = [a for a in root._actions if isinstance(a, argparse._SubParsersAction)]  # noqa: SLF001 - no public way
     lines = ["Exit status: 0 done, 1 the request failed (one line on standard error), 2 wrong usage.", _options(root)]
-    helps = {choice.dest: choice.help for choice in actions[0]._choices_actions}  # noqa: SLF001
     for name, command in actions[0].choices.items():
-        lines.append(f"### `threefold {name}`\n\n{helps[name]}.")
+        lines.append(f"### `threefold {name}`\n\n{_help(actions[0], name)}.")
         lines.append(_options(command))
-    return "\n\n".join(lines)
+        nested = next((a for a in command._actions if isinstance(a, argparse._SubParsersAction)), None)  # noqa: SLF001
+        for act, parser_of in (nested.choices if nested else {}).items():
+            lines.append(f"**`threefold {name} {act}`**: {_help(nested, act)}.")
+            lines.append(_options(parser_of))
+    return "\n\n".join(filter(None, lines))
+
+
+def _help(commands: Any, name: str) -> str:
+    return next(str(choice.help) for choice in commands._choices_actions if choice.dest == name)  # noqa: SLF001
 
 
 def _options(command: argparse.ArgumentParser) -> str:
-    common = {"--db", "--blobs", "--user", "--tenant", "--json"} if " " in command.prog else set()
+    common = {
+        "--db", "--blobs", "--user", "--tenant", "--embedder", "--embedder-model", "--redact", "--json",
+    }  # fmt: skip
+    common = common if " " in command.prog else set()
     rows = []
     for action in command._actions:  # noqa: SLF001
         if action.help == argparse.SUPPRESS or isinstance(action, argparse._SubParsersAction):  # noqa: SLF001

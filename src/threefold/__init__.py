@@ -1,6 +1,7 @@
 """Threefold: a context database for agents. `threefold.open()` is the door; the rest follows from its handle."""
 
 from threefold.app import (
+    Commons,
     Config,
     Handle,
     Threefold,
@@ -25,6 +26,7 @@ from threefold.search.rank import Ranking
 __version__ = "0.1.0"
 
 __all__ = [
+    "Commons",
     "Config",
     "Conflict",
     "Expired",

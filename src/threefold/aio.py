@@ -21,17 +21,18 @@ from functools import partial, wraps
 from pathlib import Path
 from typing import Any, Self
 
-from threefold.app import Config, Handle, Threefold
+from threefold.app import Commons, Config, Handle, Threefold
 from threefold.app import open as open_store
 from threefold.app import restore as restore_store
 from threefold.errors import Unavailable
 from threefold.realms.conv import Conv
 from threefold.realms.conv.recorder import TurnHandle
+from threefold.realms.mem import Mem
 
 THREADS = 32
 
 # What only makes an object: nothing to wait for.
-_MAKERS = frozenset({"user", "turn", "open_turn"})
+_MAKERS = frozenset({"user", "turn", "open_turn", "organization", "everyone"})
 
 
 class Done(Awaitable[Any]):
@@ -76,7 +77,7 @@ class Face:
     def _faced(self, value: Any) -> Any:
         if isinstance(value, TurnHandle):
             return AsyncTurn(value, self._pool)
-        return Face(value, self._pool) if isinstance(value, Handle | Conv) else value
+        return Face(value, self._pool) if isinstance(value, Handle | Commons | Conv | Mem) else value
 
     def __dir__(self) -> list[str]:
         return [name for name in dir(self._target) if not name.startswith("_")]

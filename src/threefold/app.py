@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -21,7 +22,9 @@ from threefold.model.scope import Scope, check_id
 from threefold.model.times import Moment
 from threefold.model.times import now as system_clock
 from threefold.ports import Backend, Blobs, Embedder, StoreState
-from threefold.realms.conv import Conv, Ports
+from threefold.realms.conv import Conv
+from threefold.realms.wiring import Ports
+from threefold.redaction.opening import open_redactor
 from threefold.search.embedding import embed
 from threefold.search.rank import Ranking
 
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
     from threefold.model.turn import Turn
     from threefold.realms.conv.recorder import TurnHandle
     from threefold.realms.conv.resolve import Resolved
+    from threefold.realms.mem import Mem
     from threefold.transfer import Comparison, Copied
 
 DEFAULT_TTL = timedelta(days=365)
@@ -56,6 +60,12 @@ class Config:
     `/v1/embeddings`, such as `"http://localhost:11434/v1"`; an `Embedder`; or None for none. `embedder_model` names the
     server's model, or the folder of an ONNX model. `embedder_key` is the server's key. `embedder_dimensions` asks the
     server for so many; without it they are what the model gives.
+
+    With `decay` memories grow less relevant once a day, in the background; else only by `Threefold.decay`.
+
+    `redact` is the rule by which secrets and personal data are taken out before anything is stored, embedded or
+    indexed: `"secrets"`, `"secrets+personal"` (both need `pip install 'threefold[redact]'`), a function from text to
+    text, or None, for a literal record. See `docs/privacy.md`.
     """
 
     embedder: Embedder | str | None = "bundled"
@@ -68,6 +78,8 @@ class Config:
     embedder_model: str | None = None
     embedder_key: str | None = field(default=None, repr=False)
     embedder_dimensions: int | None = None
+    decay: bool = True
+    redact: Callable[[str], str] | str | None = None
 
 
 def default_store() -> str:
@@ -181,6 +193,7 @@ class Threefold:
         self.embedder = open_embedder(
             config.embedder, config.embedder_model, config.embedder_key, config.embedder_dimensions
         )
+        redact = open_redactor(config.redact)
         self._backend, self._blobs = open_backend(name, config.durable, config.blobs)
         self._worker = self._background() if config.background else None
         self._ports = Ports(
@@ -192,6 +205,7 @@ class Threefold:
             ranking=config.ranking,
             committed=self._wake,
             warm=self._warm,
+            redact=redact,
         )
         # A forgotten close must not keep the thread or the files.
         self._finalizer = weakref.finalize(self, _shut, self._worker, self._backend)
@@ -204,7 +218,8 @@ class Threefold:
     def _background(self) -> Worker:
         from threefold.jobs.worker import Worker
 
-        return Worker(self._backend, self._blobs, self.embedder, self.config.clock)
+        daily = (partial(_daily, self._backend, self.config.clock),) if self.config.decay else ()
+        return Worker(self._backend, self._blobs, self.embedder, self.config.clock, *daily)
 
     def _wake(self) -> None:
         if self._worker is not None:
@@ -224,6 +239,31 @@ class Threefold:
             InvalidInput: an id is empty or malformed.
         """
         return Handle(Scope(user, tenant, app, agent), self)
+
+    def organization(self, tenant: str = "default") -> Commons:
+        """The operator's handle on what all users of a tenant share: memory of the layer `organizational`."""
+        from threefold.realms.mem import Mem
+        from threefold.realms.mem.places import organization
+
+        return Commons(Mem(organization(tenant), self._ports, "organization"))
+
+    def everyone(self) -> Commons:
+        """The operator's handle on what all tenants share: memory of the layer `global`."""
+        from threefold.realms.mem import Mem
+        from threefold.realms.mem.places import everyone
+
+        return Commons(Mem(everyone(), self._ports, "everyone"))
+
+    def decay(
+        self, factor: float = 0.95, floor: float = 0.1, older_than: float = 86_400.0, cycle: str | None = None
+    ) -> bool:
+        """Let memories grow less relevant: of what was not touched for `older_than` seconds, by `factor` to `floor`.
+
+        A `cycle` runs once, whoever runs it; unless it is named it is the day. False where it ran already.
+        """
+        from threefold.realms.mem.decaying import decay
+
+        return decay(self._backend, self.config.clock(), factor, floor, older_than, cycle)
 
     def embed_pending(self, limit: int | None = None, on_progress: Callable[[int], None] | None = None) -> Progress:
         """Embed rows that wait, in this thread, until none is due or `limit` rows are done."""
@@ -338,6 +378,12 @@ class Threefold:
         self.close()
 
 
+def _daily(store: Backend, clock: Callable[[], datetime]) -> None:
+    from threefold.realms.mem.decaying import decay
+
+    decay(store, clock())
+
+
 def _shut(worker: Worker | None, backend: Backend) -> None:
     if worker is not None:
         worker.stop()
@@ -353,14 +399,28 @@ class Imported:
     skipped: tuple[Skipped, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Commons:
+    """What several users share, as the operator curates it. `mem` is curated memory."""
+
+    mem: Mem
+
+
 class Handle:
-    """Everything one user can do. `conv` is the record."""
+    """Everything one user can do. `conv` is the record, `mem` curated memory."""
 
     def __init__(self, scope: Scope, db: Threefold) -> None:
         self.scope = scope
         self._db = db
         self._ports = db._ports  # noqa: SLF001 - the handle is a part of the app
         self.conv = Conv(scope, self._ports)
+
+    @cached_property
+    def mem(self) -> Mem:
+        """Curated memory."""
+        from threefold.realms.mem import Mem
+
+        return Mem(self.scope, self._ports)
 
     def turn(
         self, conversation: str, turn: str | None = None, title: str | None = None, started: Moment = None

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from threefold.model.commit import Commit, Outcome
     from threefold.model.moving import MovedTurn, TurnKey
     from threefold.model.query import Query
-    from threefold.model.record import CatalogEntry, Conversation, StoredTurn
+    from threefold.model.record import CatalogEntry, Conversation, StoredTurn, TurnRecord
     from threefold.model.retention import Gone, Receipt, Target
     from threefold.model.rows import StoredRow
 
@@ -27,7 +27,8 @@ class CatalogQuery(NamedTuple):
     """Which turns to list: of one conversation or all, in a window, from an ordinal or after a cursor.
 
     `ordinal` counts the turns of the conversation by start time, 1 = first, -1 = last, and needs a conversation.
-    `after` is the cursor of the last page: (started, conversation, turn). `until` is exclusive.
+    `after` is the cursor of the last page: (started, conversation, turn). `until` is exclusive. `labels` are groups of
+    labels: a turn is listed that has one of each group.
     """
 
     now: datetime
@@ -38,6 +39,7 @@ class CatalogQuery(NamedTuple):
     newest_first: bool = False
     limit: int = 20
     after: tuple[datetime, str, str] | None = None
+    labels: tuple[tuple[str, ...], ...] = ()
 
 
 class Store(Protocol):
@@ -73,6 +75,14 @@ class Store(Protocol):
 
         Raises:
             Forbidden: it belongs to another app of the same user.
+        """
+        ...
+
+    def records(self, scope: Scope, keys: Sequence[tuple[str, str]], now: datetime) -> tuple[TurnRecord, ...]:
+        """The records of the named turns (conversation, turn), in order of the keys; what is not there is left out.
+
+        Raises:
+            Forbidden: one belongs to another app of the same user.
         """
         ...
 
@@ -188,7 +198,7 @@ class Upkeep(Protocol):
         ...
 
     def moved(self, scope: Scope, keys: Sequence[TurnKey]) -> tuple[MovedTurn, ...]:
-        """The turns whole, in the order of `keys`, expired ones too; those gone or replaced meanwhile are left out."""
+        """The turns whole, as they are now, in the order of `keys`, expired ones too; those gone are left out."""
         ...
 
     def receive(self, scope: Scope, turns: Sequence[MovedTurn], model: str | None) -> int:
@@ -286,6 +296,18 @@ class Blobs(Protocol):
 
     def discard(self, owner: str, names: Collection[str], before: datetime) -> int:
         """Remove those of an owner's blobs, by key and names, that were written before; returns how many went."""
+        ...
+
+
+class Redactor(Protocol):
+    """A rule by which texts are redacted before anything is stored of them."""
+
+    def __call__(self, text: str, name: str = "") -> str:
+        """`text` with `[redacted: kind]` in place of what is not to be kept; the same for the same text.
+
+        `name` is what the text stands under, such as the key of a JSON object: some are told by it alone. A text that
+        was redacted already stays as it is.
+        """
         ...
 
 

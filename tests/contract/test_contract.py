@@ -47,3 +47,7 @@ class TestBlobs(contract.BlobsContract):
 
 class TestCollecting(contract.CollectingContract):
     pass
+
+
+class TestRealms(contract.RealmsContract):
+    pass

@@ -66,6 +66,7 @@ INSERT INTO threefold.files (owner, turn, seq, path, digest, size)
     SELECT owner, 2, 0, 'a', repeat('f', 64), 1 FROM threefold.owners WHERE tenant = 'crowd';
 INSERT INTO threefold.feedback (owner, turn, number, origin, reaction, at)
     SELECT owner, 2, 4, 'user', 'ok', 0 FROM threefold.owners WHERE tenant = 'crowd';
+INSERT INTO threefold.labels SELECT owner, 'label', 2 FROM threefold.owners WHERE tenant = 'crowd';
 INSERT INTO threefold.tombstones SELECT owner, 'hash', 'purged' FROM threefold.owners WHERE tenant = 'crowd';
 INSERT INTO threefold.waiting (owner, row, due) SELECT owner, 3, 1::bigint << 60 FROM threefold.owners
     WHERE tenant = 'crowd';
@@ -104,6 +105,9 @@ CALLS: dict[str, Callable[[Desk, Scope], object]] = {
     "turn": lambda desk, scope: desk.stored("c5", "5", scope),
     "catalog": lambda desk, scope: desk.catalog(scope=scope, limit=5),
     "catalog of a conversation": lambda desk, scope: desk.catalog("c5", scope, limit=5, newest_first=True),
+    "catalog by label": lambda desk, scope: desk.catalog(scope=scope, labels=(("label",), ("other", "label"))),
+    "words, labelled": lambda desk, scope: desk.ask("common rare77", scope=scope, labels=(("label",),)),
+    "records": lambda desk, scope: desk.backend.records(scope, [("c5", "5"), ("c3", "10")], desk.now),
     "catalog by ordinal": lambda desk, scope: desk.catalog("c5", scope, ordinal=-2),
     "conversations": lambda desk, scope: desk.conversations(scope, limit=3),
     "record": lambda desk, scope: desk.say("c5", "new", "new common", scope=scope),

@@ -55,6 +55,7 @@ def place() -> Server:
         db.execute(
             "INSERT INTO threefold.doomed SELECT owner, 'digest of ' || name, tenant, name FROM threefold.owners"
         )
+        db.execute("INSERT INTO threefold.labels SELECT owner, 'label of the turn', number FROM threefold.turns")
         if not db.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (INTRUDER,)).fetchone():
             db.execute(f"CREATE ROLE {INTRUDER} LOGIN")
         db.execute(f"GRANT USAGE ON SCHEMA threefold TO {INTRUDER}")
@@ -122,7 +123,7 @@ def test_who_speaks_for_alice_sees_alice_in_every_table(intruder: Db) -> None:
         assert seen <= {ALICE}, table
         (parts if "_" in table else whole).update(seen and {table.partition("_")[0]})
     assert whole == parts  # partitions by their own names show what the tables show
-    assert len(whole) == 13
+    assert len(whole) == 14
 
 
 READS = (

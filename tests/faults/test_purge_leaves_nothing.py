@@ -130,15 +130,19 @@ class Corpus:
         return gone
 
     def replace(self) -> set[str]:
-        """Record a turn again, fuller, without its old answer; then let maintenance do its work."""
+        """Record a turn again, fuller, without its old answer, title and note; then let maintenance do its work."""
         old, handle = unique(self.rng, self.style), self.db.user("u1", "t1")
         for answer, later in ((f"partial {old}", 0), ("complete", 60)):
             with handle.turn("grown", turn=old[:3], started=self.clock.at) as turn:
+                turn.title = f"title {answer}"
                 turn.prompt("same")
+                turn.note(f"noted {answer}" * (1 + later))
                 turn.attach(("same.txt", b"same"))
                 turn.answer(answer, at=self.clock.at + timedelta(seconds=later))
         assert turn.outcome == "replaced"
+        self.db.embed_pending()
         self.db.expire()
+        assert left(self.folder, {old}) == []
         assert handle.read(handle.conv.turn(turn.ref).attachments[0].ref) == b"same"
         handle.forget(conversation="grown")
         return {old}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,6 +18,7 @@ from threefold.backends.opening import open_backend
 from threefold.errors import ThreefoldError
 from threefold.jobs.collect import collect_blobs
 from threefold.model.clean import storable
+from threefold.model.codec import digest_of
 from threefold.model.commit import RecordTurn
 from threefold.model.query import LISTS
 from threefold.model.record import StoredTurn
@@ -35,6 +37,7 @@ SCOPES = [Scope("a"), Scope("a%"), Scope("a", "t"), Scope("a", app="x", agent="g
 CONVERSATIONS, TURNS = ["c", "c%", "cc"], ["1", "2", "_"]
 scopes, conversations, names = st.sampled_from(SCOPES), st.sampled_from(CONVERSATIONS), st.sampled_from(TURNS)
 ttls = st.sampled_from([None, None, timedelta(hours=1), timedelta(days=3)])
+marks = st.lists(st.sampled_from(["x", "y", "z"]), unique=True).map(sorted)
 
 
 class BackendsAgree(RuleBasedStateMachine):
@@ -80,6 +83,26 @@ class BackendsAgree(RuleBasedStateMachine):
     @rule(one=turns(conversations, names), other=turns(conversations, names), scope=scopes)
     def record_two_at_once(self, one: Turn, other: Turn, scope: Scope) -> None:
         self.both(lambda desk: desk.commit(*(RecordTurn(desk.fold(turn, scope)) for turn in (one, other)), scope=scope))
+
+    @rule(turn=turns(conversations, names), scope=scopes, ttl=ttls, marks=marks)
+    def change(self, turn: Turn, scope: Scope, ttl: Any, marks: list[str]) -> None:
+        self.last = (turn, scope, ttl)
+
+        def changed(desk: Desk) -> Any:
+            record = desk.fold(turn, scope, ttl)
+            record = replace(record, labels=tuple(marks), digest=digest_of([record.digest, marks]))
+            stored = desk.turn(turn.conversation, turn.id, scope)
+            replaces = stored.record.digest if isinstance(stored, StoredTurn) else ""
+            return desk.commit(RecordTurn(record, replaces=replaces), scope=scope)
+
+        self.both(changed)
+
+    @rule(kept=st.integers(0, 2), other=st.none() | turns(conversations, names), ttl=ttls, marks=marks)
+    def change_in_part(self, kept: int, other: Turn | None, ttl: Any, marks: list[str]) -> None:
+        if self.last is not None:
+            turn, scope, _ = self.last
+            said = turn.submissions[:kept] + (() if other is None else other.submissions)
+            self.change(replace(turn, submissions=said), scope, ttl, marks)
 
     @rule(c=conversations, t=names, scope=scopes, given=st.sampled_from(["ok", "not_ok", None]), by=st.booleans())
     def feedback(self, c: str, t: str, scope: Scope, given: Any, by: bool) -> None:
@@ -147,6 +170,7 @@ class BackendsAgree(RuleBasedStateMachine):
             "roles": data.draw(st.sampled_from([None, None, ("user",), ("note", "assistant"), ()])),
             "agent": data.draw(st.sampled_from([None, None, None, "g"])),
             "since": data.draw(st.sampled_from([None, None, NOW])),
+            "labels": data.draw(st.sampled_from([(), (), (("x",),), (("x", "y"), ("z",))])),
             "until": data.draw(st.sampled_from([None, None, NOW + timedelta(hours=9)])),
         }
 

@@ -84,7 +84,7 @@ def check(desk: Desk, places: list[Place]) -> None:
         others_same(i, gone)
         with pytest.raises(Conflict):
             desk.say(conversation, turn, "something else", scope)
-        desk.record(full_turn(conversation, turn, own(i), NOW), scope, rich=True)
+        desk.record(full_turn(conversation, turn, f"{own(i)} anew", NOW), scope, rich=True)
         others_same(i, gone)
         rows = desk.backend.claim(1000, NOW, 60)
         assert {row.scope for row in rows} == {scope}

@@ -223,3 +223,29 @@ def test_a_store_moves_to_postgresql_and_back(source: Path, tmp_path: Path, caps
         assert differences(one, back) == differences(there, back) == ()
         assert there.state(check=True).problems == ()
     pg.give_back(url)
+
+
+def test_memories_are_copied_with_their_history(tmp_path: Path) -> None:
+    clock = Clock()
+    with open_store(tmp_path / "source", clock=clock) as one, open_store(":memory:", clock=clock) as other:
+        mem = one.user("alice").mem
+        made = mem.remember("prefers trains", tags=["travel"])
+        mem.update(made.id, memory="prefers night trains")
+        one.user("alice", agent="planner").mem.propose("likes tea")
+        one.organization().mem.remember("the company uses PostgreSQL")
+        one.decay()
+        one.embed_pending()
+        threefold.copy_store(one, other)
+        assert differences(one, other) == ()
+        there = other.user("alice").mem
+        assert there.get(made.id) == mem.get(made.id)
+        assert there.history(made.id) == mem.history(made.id)
+        assert [each.record for each in there.recall("trains", tags=["travel"])] == [mem.get(made.id)]
+        assert len(there.proposals()) == 1
+        assert [each.memory for each in there.list(layers=["organizational"])] == ["the company uses PostgreSQL"]
+        assert other.decay() is False
+        # A newer edition of a memory is copied over the older one.
+        clock.at += timedelta(minutes=1)
+        mem.pin(made.id)
+        assert threefold.copy_store(one, other).turns == 1
+        assert there.get(made.id).pinned

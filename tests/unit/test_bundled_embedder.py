@@ -185,17 +185,6 @@ def test_scripts_without_spaces_are_cut_into_words(embedder: StaticEmbedder) -> 
     assert words.encode("会议" * 300) == ([5] * 300, 0)
 
 
-def test_the_vectors_of_the_pieces_make_up_the_vector_of_the_text(embedder: StaticEmbedder) -> None:
-    pieces = embedder.piece_vectors("The puppy needs a vet. 会议")
-    assert pieces.dtype == np.float32
-    assert pieces.shape[1] == embedder.dimensions
-    total = pieces.sum(axis=0)
-    assert total / np.linalg.norm(total) == pytest.approx(embedder.embed(["The puppy needs a vet. 会议"])[0], abs=1e-5)
-    lengths = np.linalg.norm(embedder.piece_vectors("the vet"), axis=1)
-    assert lengths[0] < lengths[1]
-    assert embedder.piece_vectors("").shape == (0, embedder.dimensions)
-
-
 def test_the_end_of_a_long_text_counts(embedder: StaticEmbedder) -> None:
     long = "the weather in the valley was mild and nothing happened " * 3000
     assert len(long.split()) == 30_000

@@ -25,9 +25,11 @@ DIGESTS = {
         "0003_lighter": "3017c14f941fcd237c136358e827562355c27622c1bd180a68d93c56e0bbb0e6",
         "0004_growing_vectors": "de7d07c160f05db87d11a38c8c11e55266cff82285ed0ccfba7421431e615665",
         "0005_columns": "4b4e6c105a5244f1900b4ac09dde245709c9f2a01ea57e9a6ea4f66c680413e2",
+        "0006_realms": "f52ede1b2626f5cf94b5f43fff3cc60b2d9366345f1964a0256afaa9145fa05a",
     },
     "threefold.backends.postgres": {
         "0001_record": "82df2980f691011d01ce1d8843d650be23754f1e333bccb3ca77bae42d1dcf91",
+        "0002_realms": "6dab945b1134f9c76d8887884f15d55df07a70c14dfa203b3495126d31597674",
     },
 }
 
@@ -50,20 +52,20 @@ def dump(folder: Path) -> list[tuple[object, ...]]:
 
 
 def age(folder: Path) -> None:
-    """Make the file what the first program left: no table of migrations, only the number in its header."""
-    db = apsw.Connection(str(folder / "record.db"))
+    """Make the store what the first program left: its schema, its rows, and only the number in the file's header."""
+    path = folder / "record.db"
+    path.rename(folder / "now.db")
+    db = apsw.Connection(str(path))
     db.execute(
-        """DROP TABLE migrations; PRAGMA user_version = 1; ALTER TABLE owners DROP COLUMN words;
-           ALTER TABLE owners DROP COLUMN replaced;
-           CREATE INDEX waiting_of_owner ON waiting (owner); CREATE INDEX waiting_due ON waiting (due, row);
-           DROP TABLE occurrences; DROP TABLE words; CREATE VIRTUAL TABLE words USING fts5 (scope, terms, content = '');
-           UPDATE meta SET value = '1' WHERE key = 'analyzer'; ALTER TABLE owners DROP COLUMN rewritten;
-           DROP INDEX rows_of_owner; CREATE INDEX rows_of_owner ON rows (owner, at);
-           CREATE INDEX rows_in_order ON rows (conversation, position); ALTER TABLE rows DROP COLUMN asks;
-           DROP INDEX turns_of_owner; CREATE INDEX turns_of_owner ON turns (owner, started);
-           UPDATE rows SET event_type = 'event.user.prompt', path = 'user.prompt' WHERE role = 'user'"""
+        schema.known()[0].sql + "PRAGMA user_version = 1; INSERT INTO meta (key, value) VALUES ('analyzer', '1');"
     )
+    db.execute("ATTACH ? AS now", (str(folder / "now.db"),))
+    for table in ("owners", "conversations", "turns", "rows", "vocabulary", "waiting"):
+        names = ", ".join(row[1] for row in db.execute(f"PRAGMA main.table_info({table})").fetchall())
+        db.execute(f"INSERT INTO main.{table} ({names}) SELECT {names} FROM now.{table}")
+    db.execute("UPDATE rows SET event_type = 'event.user.prompt', path = 'user.prompt' WHERE role = 'user'")
     db.close()
+    (folder / "now.db").unlink()
 
 
 def with_one_more(monkeypatch: pytest.MonkeyPatch, sql: str) -> None:

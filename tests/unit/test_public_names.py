@@ -17,6 +17,7 @@ from threefold.realms.conv.realm import Conv
 from threefold.realms.conv.recorder import TurnHandle
 
 PUBLIC = [
+    "Commons",
     "Config",
     "Conflict",
     "Expired",

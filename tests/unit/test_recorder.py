@@ -22,9 +22,9 @@ class Recorder:
         self.turns: list[Turn] = []
         self.clock = Clock()
 
-    def __call__(self, turn: Turn) -> tuple[str, str]:
+    def __call__(self, turn: Turn) -> tuple[str, str, dict[str, int]]:
         self.turns.append(turn)
-        return f"ref of {turn.id}", "created"
+        return f"ref of {turn.id}", "created", {}
 
     def open(self, **more: Any) -> TurnHandle:
         return TurnHandle("trip", self, self.clock, **more)

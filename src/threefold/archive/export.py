@@ -7,14 +7,14 @@ import os
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
 from threefold.archive.layout import BLOBS, FORMAT, MANIFEST, TURNS, turn_to_json
 from threefold.errors import IntegrityError, NotFound, Unavailable
 from threefold.model.record import CatalogEntry, StoredTurn
-from threefold.model.scope import Scope
+from threefold.model.scope import PERSONAL, RECORD, Scope
 from threefold.model.times import iso
 from threefold.ports import Blobs, CatalogQuery, Store
 
@@ -54,8 +54,8 @@ def export_user(
     try:
         with zipfile.ZipFile(unfinished, "w", zipfile.ZIP_DEFLATED) as archive:
             with archive.open(TURNS, "w", force_zip64=True) as lines:
-                for stored in _turns(store, scope, now):
-                    lines.write(json.dumps(turn_to_json(stored), ensure_ascii=False).encode() + b"\n")
+                for realm, stored in _everything(store, scope, now):
+                    lines.write(json.dumps(turn_to_json(stored, realm), ensure_ascii=False).encode() + b"\n")
                     digests.update(file.digest for file in stored.record.files)
                     turns += 1
                     if on_turn is not None:
@@ -74,6 +74,25 @@ def export_user(
     finally:
         unfinished.unlink(missing_ok=True)
     return Exported(path, turns, len(digests) - len(missing), tuple(missing))
+
+
+def _everything(store: Store, scope: Scope, now: datetime) -> Iterator[tuple[str, StoredTurn]]:
+    """What belongs to the user in every realm."""
+    for realm in PERSONAL:
+        where = replace(scope, realm=realm)
+        for stored in _turns(store, where, now) if realm == RECORD else _records(store, where, now):
+            yield realm, stored
+
+
+def _records(store: Store, scope: Scope, now: datetime) -> Iterator[StoredTurn]:
+    """Every live record of a realm whose conversations hold one each."""
+    after = None
+    while page := store.catalog(scope, CatalogQuery(now, limit=_PAGE, after=after)):
+        for entry in page:
+            stored = store.turn(scope, entry.conversation, entry.turn, now)
+            if isinstance(stored, StoredTurn):
+                yield stored
+        after = (page[-1].started, page[-1].conversation, page[-1].turn)
 
 
 def _turns(store: Store, scope: Scope, now: datetime) -> Iterator[StoredTurn]:

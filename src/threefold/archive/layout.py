@@ -1,7 +1,8 @@
 """The layout of an archive: names, and a turn as one line of JSON.
 
 manifest.json     {"format", "tenant", "user", "exported", "turns", "blobs"}
-turns.jsonl       one line for each turn, in order of arrival within its conversation
+turns.jsonl       one line for each turn, in order of arrival within its conversation; then records of other realms,
+                  curated memories among them, each with its `realm`
 blobs/<digest>    the bytes of attachments and published files, by SHA-256
 """
 
@@ -15,6 +16,7 @@ from threefold.model.codec import digest_of, feedback_to_json, file_to_json, log
 from threefold.model.kinds import ROLES, STATUSES, State
 from threefold.model.record import Feedback, FileEntry, StoredTurn, TurnRecord
 from threefold.model.rows import Row
+from threefold.model.scope import RECORD
 from threefold.model.times import iso, parse_moment
 from threefold.text.terms import index_terms
 
@@ -22,16 +24,18 @@ FORMAT = "threefold.export.v1"
 MANIFEST, TURNS, BLOBS = "manifest.json", "turns.jsonl", "blobs/"
 
 
-def turn_to_json(stored: StoredTurn) -> dict[str, Any]:
+def turn_to_json(stored: StoredTurn, realm: str = RECORD) -> dict[str, Any]:
     """A stored turn as JSON: the log, the rows, the files, replay artifacts and feedback."""
     record = stored.record
     return {
+        **({} if realm == RECORD else {"realm": realm}),
         "conversation": record.conversation,
         "turn": record.turn,
         "title": record.title,
         "state": record.state,
         "app": record.app,
         "agent": record.agent,
+        **({"labels": list(record.labels)} if record.labels else {}),
         "expires": None if record.expires is None else iso(record.expires),
         "digest": record.digest,
         "head": record.head,
@@ -63,6 +67,7 @@ def turn_from_json(value: Mapping[str, Any], where: str) -> tuple[TurnRecord, tu
             title=value["title"],
             app=value["app"],
             agent=value["agent"],
+            labels=tuple(value.get("labels", ())),
             expires=None if value["expires"] is None else parse_moment(value["expires"], "expires"),
         )
         feedback = tuple(
@@ -82,6 +87,7 @@ def _check(record: TurnRecord, where: str) -> None:
         record.head,
         *(f.digest for f in record.files),
         *(f.path for f in record.files),
+        *record.labels,
     )
     if not all(isinstance(text, str) for text in texts) or not isinstance(record.title, str | None):
         raise IntegrityError(f"{where}: not a turn of an export: an id, path or title is no text")

@@ -17,7 +17,7 @@ from threefold.archive.layout import BLOBS, FORMAT, MANIFEST, TURNS, turn_from_j
 from threefold.errors import IntegrityError, NotFound, ThreefoldError, Unavailable
 from threefold.model.commit import Commit, PutFeedback, RecordTurn
 from threefold.model.record import FileEntry, StoredTurn
-from threefold.model.scope import Scope
+from threefold.model.scope import PERSONAL, RECORD, Scope
 from threefold.ports import Blobs, Store
 
 
@@ -82,18 +82,27 @@ def restore_user(
         with archive.open(TURNS) as lines:
             for number, line in enumerate(lines, 1):
                 where = f"archive {path}, line {number}"
-                record, feedback = turn_from_json(_json(line, where), where)
+                value = _json(line, where)
+                record, feedback = turn_from_json(value, where)
+                place = replace(scope, realm=_realm(value, where))
                 record = replace(record, files=tuple(file for file in record.files if file.digest not in missing))
                 for file in record.files:
-                    counts["blobs"] += _put_blob(archive, blobs, scope, file, where)
-                there = isinstance(store.turn(scope, record.conversation, record.turn, now), StoredTurn)
+                    counts["blobs"] += _put_blob(archive, blobs, place, file, where)
+                there = isinstance(store.turn(place, record.conversation, record.turn, now), StoredTurn)
                 given = () if there else feedback
                 reactions = [PutFeedback(record.conversation, record.turn, f) for f in given]
-                outcome, *_ = store.commit(Commit(scope, (RecordTurn(record), *reactions)))
+                outcome, *_ = store.commit(Commit(place, (RecordTurn(record), *reactions)))
                 counts[outcome] += 1
                 if on_turn is not None:
                     on_turn(1)
     return Restored(counts["created"], counts["replaced"], counts["unchanged"], counts["blobs"])
+
+
+def _realm(value: dict[str, object], where: str) -> str:
+    realm = value.get("realm", RECORD)
+    if realm not in PERSONAL:
+        raise IntegrityError(f"{where}: realm {realm!r} is unknown; a newer threefold may read this archive")
+    return str(realm)
 
 
 def _missing(manifest: dict[str, object]) -> list[str]:

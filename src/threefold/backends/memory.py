@@ -11,23 +11,23 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from threefold.backends import owned_moving, owned_search
-from threefold.backends.owned import Kept, KeptConversation, Owned, Waiting
+from threefold.backends.owned import Kept, Owned, Waiting
 from threefold.errors import BytesGone, Conflict, Forbidden, NotFound, Unavailable
 from threefold.model.candidates import Candidates
-from threefold.model.commit import Commit, Outcome, PutFeedback, RecordTurn, Write, supersede
+from threefold.model.commit import Commit, Outcome, PutFeedback, RecordTurn, Write, outcome_of
 from threefold.model.moving import MovedTurn, TurnKey
 from threefold.model.query import Query
 from threefold.model.record import CatalogEntry, Conversation, Feedback, StoredTurn, TurnRecord
 from threefold.model.retention import Gone, Receipt, Target, tombstone
 from threefold.model.rows import RowKey, StoredRow
 from threefold.model.scope import Scope
-from threefold.model.titles import ABOUT_SIZE, title_of
+from threefold.model.titles import ABOUT_SIZE
 from threefold.ports import Blobs, CatalogQuery, PendingRow, StoreState
 
 if TYPE_CHECKING:
     import numpy as np
 
-Owner = tuple[str, str]
+Owner = tuple[str, str, str]
 
 
 class MemoryStore:
@@ -49,7 +49,7 @@ class MemoryStore:
             yield
 
     def _owner(self, scope: Scope) -> Owned:
-        return self._owners.get((scope.tenant, scope.user), Owned())
+        return self._owners.get(scope.key, Owned())
 
     def commit(self, commit: Commit) -> tuple[Outcome, ...]:
         """See `Store.commit`. Each write sees those before it; they are made on a copy that is kept if all succeed."""
@@ -59,7 +59,7 @@ class MemoryStore:
                 owner = owner.copy()
             outcomes = tuple(self._apply(commit.scope, owner, write) for write in commit.writes)
             if owner.turns or owner.gone:
-                self._owners[commit.scope.tenant, commit.scope.user] = owner
+                self._owners[commit.scope.key] = owner
             self._delete_doomed(commit.scope, owner)
             return outcomes
 
@@ -68,7 +68,7 @@ class MemoryStore:
         if isinstance(write, PutFeedback):
             _put_feedback(owner.turns[write.conversation, write.turn], write.feedback)
         elif outcome != "unchanged":
-            self._record(owner, write.record)
+            owner.put(write.record, write.record.app)
         return outcome
 
     def _plan(self, scope: Scope, owner: Owned, write: Write) -> Outcome:
@@ -84,18 +84,7 @@ class MemoryStore:
         for file in write.record.files:
             if not self._blobs.has(scope, file.digest):
                 raise BytesGone(f"the bytes of {file.path!r} are not kept; record the turn again")
-        return supersede(None if kept is None else kept.recorded, write.record)
-
-    def _record(self, owner: Owned, record: TurnRecord) -> None:
-        key = (record.conversation, record.turn)
-        old = owner.turns.get(key)
-        if old is not None:
-            owner.remove([key])
-        parent = owner.conversations.setdefault(record.conversation, KeptConversation(title_of(record), record.app))
-        owner.add(record, parent, parent.positions + 1, [] if old is None else old.feedback)
-        parent.positions += len(record.rows)
-        if old is not None:
-            owner.settle()
+        return outcome_of(None if kept is None else kept.recorded, write)
 
     def candidates(self, query: Query) -> Candidates:
         """See `Store.candidates`."""
@@ -140,6 +129,11 @@ class MemoryStore:
             record = replace(kept.record, rows=rows, files=files, title=owner.conversations[conversation].title)
             return StoredTurn(record, _ordinals(owner, kept, now)[0], tuple(kept.feedback))
 
+    def records(self, scope: Scope, keys: Sequence[tuple[str, str]], now: datetime) -> tuple[TurnRecord, ...]:
+        """See `Store.records`."""
+        found = (self.turn(scope, *key, now) for key in dict.fromkeys(keys))
+        return tuple(turn.record for turn in found if isinstance(turn, StoredTurn))
+
     def catalog(self, scope: Scope, query: CatalogQuery) -> tuple[CatalogEntry, ...]:
         """See `Store.catalog`."""
         with self._usable():
@@ -158,6 +152,7 @@ class MemoryStore:
                 if scope.app in (None, kept.record.app)
                 and (query.since is None or kept.record.log.started >= query.since)
                 and (query.until is None or kept.record.log.started < query.until)
+                and all(not kept.labels.isdisjoint(group) for group in query.labels)
             ]
             if query.after is not None:
                 shown = [k for k in shown if (k.order < query.after if query.newest_first else k.order > query.after)]
@@ -183,11 +178,11 @@ class MemoryStore:
         """See `Store.purge`."""
         with self._usable():
             if target.tenant:
-                owners = [key for key in self._owners if key[0] == scope.tenant]
-                gone = [self._purge_owner(Scope(user, tenant)) for tenant, user in owners]
+                gone = [self._purge_owner(Scope.of(*key)) for key in list(self._owners) if key[0] == scope.tenant]
                 return Receipt("tenant", _added(gone))
             if target.conversation is None and scope.app is None:
-                return Receipt("user", self._purge_owner(scope))
+                mine = {key for key in self._owners if key[:2] == scope.key[:2]} | {scope.key}
+                return Receipt("user", _added([self._purge_owner(Scope.of(*key)) for key in mine]))
             owner = self._owner(scope)
             aimed = [
                 key
@@ -209,7 +204,7 @@ class MemoryStore:
         owner = self._owner(scope)
         stores = owner.remove(list(owner.turns))
         stores["blobs"] = self._delete_doomed(scope, owner) + self._blobs.sweep(scope, ())
-        self._owners.pop((scope.tenant, scope.user), None)
+        self._owners.pop(scope.key, None)
         return stores
 
     def _delete_doomed(self, scope: Scope, owner: Owned) -> int:
@@ -222,12 +217,12 @@ class MemoryStore:
         """See `Upkeep.claim`."""
         with self._usable():
             claimed: list[PendingRow] = []
-            for (tenant, user), owner in self._owners.items():
+            for whose, owner in self._owners.items():
                 texts = {key: row.spoken for _, row, key in owner.rows()}
                 for key, waiting in owner.waiting.items():
                     if len(claimed) < limit and (waiting.due is None or waiting.due <= now):
                         waiting.due = now + timedelta(seconds=lease_seconds)
-                        claimed.append(PendingRow(Scope(user, tenant), key, texts[key], waiting.attempts))
+                        claimed.append(PendingRow(Scope.of(*whose), key, texts[key], waiting.attempts))
             return tuple(claimed)
 
     def put_vectors(self, model: str, done: Sequence[tuple[PendingRow, np.ndarray]]) -> int:
@@ -269,12 +264,12 @@ class MemoryStore:
         """See `Upkeep.expire`."""
         with self._usable():
             count = 0
-            for (tenant, user), owner in self._owners.items():
+            for whose, owner in self._owners.items():
                 over = [key for key, kept in owner.turns.items() if not kept.live(now)][: limit - count]
                 owner.remove(over)
                 owner.bury(over, "expired")
                 owner.settle()
-                self._delete_doomed(Scope(user, tenant), owner)
+                self._delete_doomed(Scope.of(*whose), owner)
                 count += len(over)
             return count
 
@@ -283,8 +278,8 @@ class MemoryStore:
         with self._usable():
             return iter(
                 [
-                    (Scope(user, tenant), file.digest)
-                    for (tenant, user), owner in self._owners.items()
+                    (Scope.of(*whose), file.digest)
+                    for whose, owner in self._owners.items()
                     for kept in owner.turns.values()
                     for file in kept.record.files
                 ]
@@ -299,13 +294,13 @@ class MemoryStore:
     def collect_strays(self, found: Mapping[str, Collection[str]], before: datetime) -> int:
         """See `Upkeep.collect_strays`."""
         with self._usable():
-            known = {self._blobs.key(Scope(user, tenant)) for tenant, user in self._owners}
+            known = {self._blobs.key(Scope.of(*key)) for key in self._owners}
             return sum(self._blobs.discard(key, found[key], before) for key in found.keys() - known)
 
     def scopes(self) -> Iterator[Scope]:
         """See `Upkeep.scopes`."""
         with self._usable():
-            return iter([Scope(user, tenant) for tenant, user in self._owners])
+            return iter([Scope.of(*key) for key in self._owners])
 
     def state(self, now: datetime, check: bool = False) -> StoreState:  # noqa: ARG002 - nothing to check
         """See `Upkeep.state`."""
@@ -361,7 +356,7 @@ class MemoryStore:
             owner = self._owner(scope).copy()
             count = sum(owned_moving.receive(owner, turn) for turn in turns)
             if turns:
-                self._model, self._owners[scope.tenant, scope.user] = made_by, owner
+                self._model, self._owners[scope.key] = made_by, owner
             self._delete_doomed(scope, owner)
             return count
 
@@ -374,7 +369,7 @@ class MemoryStore:
         """See `Upkeep.bury`."""
         with self._usable():
             if tombstones:
-                owner = self._owners.setdefault((scope.tenant, scope.user), Owned())
+                owner = self._owners.setdefault(scope.key, Owned())
                 owner.gone = dict(tombstones) | owner.gone
 
     def close(self) -> None:

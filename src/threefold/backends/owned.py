@@ -33,6 +33,11 @@ class Kept:
         return self.record.log.started, self.record.conversation, self.record.turn
 
     @property
+    def labels(self) -> frozenset[str]:
+        """What it can be asked for by."""
+        return frozenset(self.record.labels)
+
+    @property
     def recorded(self) -> Recorded:
         """What decides about a second recording."""
         return Recorded(self.record.state, self.record.digest, self.record.head, self.record.log.ended)
@@ -94,14 +99,37 @@ class Owned:
             self.arrivals,
         )
 
-    def add(self, record: TurnRecord, parent: KeptConversation, position: int, feedback: Iterable[Feedback]) -> None:
-        """Put a turn in as the last that arrived, its first row at `position`; its rows wait for vectors."""
+    def put(self, record: TurnRecord, made_by: str | None, position: int | None = None) -> None:
+        """Put a turn in as the last that arrived, or another edition in the place of one; its rows wait for vectors.
+
+        `made_by` is the app that makes the conversation where it is new, `position` that of the first row (None: the
+        next). Another edition keeps feedback, and the vectors, or places in the queue, of rows that say what they said.
+        """
         key = (record.conversation, record.turn)
-        if record.title:
-            parent.title = title_of(record)
-        self.arrivals += 1
-        self.turns[key] = Kept(record, position, list(feedback), self.arrivals)
-        self.waiting.update({RowKey(*key, row.seq): Waiting() for row in record.rows})
+        parent = self.conversations.setdefault(record.conversation, KeptConversation(title_of(record), made_by))
+        if position is None:
+            position = parent.positions + 1
+            parent.positions += len(record.rows)
+        rows = {RowKey(*key, row.seq): row for row in record.rows}
+        old = self.turns.get(key)
+        if old is None:
+            self.arrivals += 1
+            self.turns[key] = Kept(record, position, [], self.arrivals)
+            if record.title:
+                parent.title = title_of(record)
+        else:
+            self.turns[key] = replace(old, record=record, first_position=position)
+            self.doomed.update(file.digest for file in old.record.files)
+            for row in old.record.rows:
+                place = RowKey(*key, row.seq)
+                new = rows.get(place)
+                if new is not None and (new.author, new.text) == (row.author, row.text):
+                    del rows[place]
+                else:
+                    self.waiting.pop(place, None)
+                    self.vectors.pop(place, None)
+            self.settle()
+        self.waiting.update({place: Waiting() for place in rows})
         self.gone.pop(tombstone(*key), None)
 
     def remove(self, keys: Iterable[tuple[str, str]]) -> dict[str, int]:

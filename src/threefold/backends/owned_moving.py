@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from threefold.backends.owned import Kept, KeptConversation, Owned
+from threefold.backends.owned import Kept, Owned
 from threefold.errors import Conflict
 from threefold.model.commit import supersede
 from threefold.model.moving import MovedTurn, TurnKey
 from threefold.model.rows import RowKey
-from threefold.model.titles import title_of
 
 
 def turn_keys(owner: Owned) -> Iterator[TurnKey]:
@@ -21,7 +20,7 @@ def turn_keys(owner: Owned) -> Iterator[TurnKey]:
 
 
 def moved(owner: Owned, keys: Sequence[TurnKey]) -> tuple[MovedTurn, ...]:
-    """The turns that still are what `keys` say."""
+    """The turns that `keys` name, as they are now."""
     found = ((key, owner.turns.get(key.name)) for key in keys)
     return tuple(_moved(owner, kept) for key, kept in found if kept is not None and kept.arrival == key.arrival)
 
@@ -60,13 +59,9 @@ def receive(owner: Owned, turn: MovedTurn) -> bool:
     known = None if old is None else old.recorded
     new = supersede(known, record) != "unchanged"
     if new:
-        if old is not None:
-            owner.remove([key])
-        parent = owner.conversations.setdefault(record.conversation, KeptConversation(title_of(record), turn.made_by))
-        owner.add(record, parent, turn.position, turn.feedback)
+        owner.put(record, turn.made_by, turn.position)
+        parent = owner.conversations[record.conversation]
         parent.positions = max(parent.positions, turn.positions)
-        if old is not None:
-            owner.settle()
     if owner.turns[key].record.digest == record.digest:
         owner.turns[key].feedback = list(turn.feedback)
         for seq, vector in turn.vectors.items():

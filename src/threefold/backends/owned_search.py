@@ -89,6 +89,7 @@ def _passes(kept: Kept, row: Row, where: Filter, scope: Scope) -> bool:
         and where.agent in (None, record.agent)
         and (where.since is None or row.at >= where.since)
         and (where.until is None or row.at < where.until)
+        and all(not kept.labels.isdisjoint(group) for group in where.labels)
     )
 
 

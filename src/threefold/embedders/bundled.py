@@ -237,18 +237,6 @@ class StaticEmbedder:
             vectors[start : start + _BLOCK_TEXTS] = sums / np.where(lengths > 0.0, lengths, 1.0)
         return vectors
 
-    def piece_vectors(self, text: str) -> npt.NDArray[np.float32]:
-        """Return float32 [pieces, dimensions]: the weighted vectors of the text's pieces, in order.
-
-        Their sum points where the text's vector does; a piece that says little has a short vector.
-        """
-        import numpy as np
-
-        table = self._table
-        found = [row for part in slices(text) for row in table.pieces.encode(part)[0]]
-        ids = np.array(found, dtype=np.intp)
-        return np.multiply(table.rows.take(ids, 0), table.factors[ids, None], dtype=np.float32)
-
     def _add(self, text: str, total: npt.NDArray[np.float64]) -> None:
         """Add the weighted rows of ``text`` to ``total`` [dimensions], exactly: integers times powers of two < 2^53."""
         import numpy as np

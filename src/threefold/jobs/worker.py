@@ -22,10 +22,20 @@ GATHER_SECONDS = 0.1
 
 
 class Worker:
-    """One thread, started with the first `wake`, ended by `stop`. Several processes may each have one."""
+    """One thread, started with the first `wake`, ended by `stop`. Several processes may each have one.
 
-    def __init__(self, upkeep: Upkeep, blobs: Blobs, embedder: Embedder | None, clock: Callable[[], datetime]) -> None:
-        self._upkeep, self._blobs, self._embedder, self._clock = upkeep, blobs, embedder, clock
+    `daily` is called once a day in each; what it does must bear being done by several.
+    """
+
+    def __init__(
+        self,
+        upkeep: Upkeep,
+        blobs: Blobs,
+        embedder: Embedder | None,
+        clock: Callable[[], datetime],
+        daily: Callable[[], object] = lambda: None,
+    ) -> None:
+        self._upkeep, self._blobs, self._embedder, self._clock, self._daily = upkeep, blobs, embedder, clock, daily
         self._work = threading.Event()
         self._stopping = threading.Event()
         self._lock = threading.Lock()
@@ -82,6 +92,7 @@ class Worker:
                 pass
         if time.monotonic() >= self._collect_at and not self._stopping.is_set():
             self._collect_at = time.monotonic() + COLLECT_SECONDS
+            self._daily()
             collect_blobs(self._upkeep, self._blobs, self._clock(), stopping=self._stopping.is_set)
 
     def _embed(self) -> None:

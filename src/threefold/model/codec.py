@@ -61,7 +61,7 @@ def log_to_json(log: TurnLog) -> dict[str, Any]:
         "sources": [dict(source) for source in log.sources],
         "counts": dict(log.counts),
         "tokens": dict(log.tokens),
-        **_without_empty({"error": log.error, "origin": dict(log.origin)}),
+        **_without_empty({"error": log.error, "origin": dict(log.origin), "redacted": dict(log.redacted)}),
     }
 
 
@@ -86,6 +86,7 @@ def log_from_json(value: Mapping[str, Any]) -> TurnLog:
             tokens=value["tokens"],
             error=value.get("error"),
             origin=value.get("origin", {}),
+            redacted=value.get("redacted", {}),
         )
     except (KeyError, TypeError, AttributeError, InvalidInput) as error:
         raise IntegrityError(f"a stored TurnLog is damaged: {error!r}") from None

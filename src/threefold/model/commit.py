@@ -14,9 +14,14 @@ Outcome = Literal["created", "replaced", "unchanged"]
 
 
 class RecordTurn(NamedTuple):
-    """Record a turn, or a fuller edition of it."""
+    """Record a turn, or a fuller edition of it (`supersede`).
+
+    With `replaces` it takes the place of the edition with that digest, whatever the two hold, or, where it is empty,
+    of nothing: who changes a record says which one was seen.
+    """
 
     record: TurnRecord
+    replaces: str | None = None
 
 
 class PutFeedback(NamedTuple):
@@ -44,6 +49,21 @@ class Recorded(NamedTuple):
     digest: str
     head: str
     ended: datetime
+
+
+def outcome_of(stored: Recorded | None, write: RecordTurn) -> Outcome:
+    """Decide what a write does where `stored` is there already.
+
+    Raises:
+        Conflict: as `supersede`, or what is there is not what the write replaces.
+    """
+    if write.replaces is None:
+        return supersede(stored, write.record)
+    if stored is not None and stored.digest == write.record.digest:
+        return "unchanged"
+    if write.replaces != ("" if stored is None else stored.digest):
+        raise Conflict(f"{write.record.turn!r} of {write.record.conversation!r} was changed meanwhile; read it anew")
+    return "created" if stored is None else "replaced"
 
 
 def supersede(stored: Recorded | None, new: TurnRecord) -> Outcome:

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 class TurnKey(NamedTuple):
     """Which turn, and enough to tell without reading it whether another store has the same.
 
-    `arrival` grows in the order in which the store took its turns in (a replaced one counts anew); `vectors` is how
-    many of its rows have one.
+    `arrival` grows in the order in which the store took its turns in (another edition stays in its turn's place);
+    `vectors` is how many of its rows have one.
     """
 
     arrival: int

@@ -21,7 +21,8 @@ TOLD = 62
 class Filter:
     """Narrows a read inside its scope; every part is ANDed with the scope and with the others.
 
-    `since` is inclusive, `until` exclusive. `now` decides what has expired.
+    `since` is inclusive, `until` exclusive. `now` decides what has expired. `labels` are groups of labels: rows
+    pass whose turn has one of each group.
     """
 
     now: datetime
@@ -30,6 +31,7 @@ class Filter:
     agent: str | None = None
     since: datetime | None = None
     until: datetime | None = None
+    labels: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

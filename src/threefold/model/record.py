@@ -27,7 +27,10 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class TurnLog:
-    """The envelope of one turn and its blocks in order. `counts` is the number of blocks by type."""
+    """The envelope of one turn and its blocks in order.
+
+    `counts` is the number of blocks by type, `redacted` that of things that were taken out of its texts, by kind.
+    """
 
     turn: str
     started: datetime
@@ -39,6 +42,7 @@ class TurnLog:
     counts: Mapping[str, int] = field(default_factory=dict)
     error: str | None = None
     origin: Mapping[str, Any] = field(default_factory=dict)
+    redacted: Mapping[str, int] = field(default_factory=dict)
 
 
 class FileEntry(NamedTuple):
@@ -65,7 +69,8 @@ class TurnRecord:
     """Everything that one turn leaves behind, ready to be committed.
 
     `digest` identifies the content, `head` the submissions only: a later recording with the same head is a fuller
-    edition of the same turn. `expires` is the end of its time to live, or None for no end.
+    edition of the same turn. `expires` is the end of its time to live, or None for no end. `labels` are what it can be
+    asked for by.
     """
 
     conversation: str
@@ -81,6 +86,7 @@ class TurnRecord:
     app: str | None = None
     agent: str | None = None
     expires: datetime | None = None
+    labels: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

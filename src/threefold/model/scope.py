@@ -7,6 +7,10 @@ from dataclasses import dataclass, replace
 from threefold.errors import InvalidInput
 
 MAX_ID_BYTES = 1024
+# The realm of conversations.
+RECORD = "conv"
+# What belongs to a user: the record, and curated memory.
+PERSONAL = (RECORD, "mem")
 
 
 def check_id(value: object, name: str) -> str:
@@ -38,7 +42,8 @@ class Scope:
     """The identity boundary: part of every stored key and of every statement.
 
     `tenant` and `user` say whose data it is. `app`, where set, narrows the handle to what that app recorded.
-    `agent` labels what is recorded through the handle and is what `scope="agent"` searches.
+    `agent` labels what is recorded through the handle and is what `scope="agent"` searches. `realm` is which of the
+    user's records are meant: `conv` is the record of conversations; nothing of one realm is seen in another.
 
     Raises:
         InvalidInput: where a part is not a usable identifier.
@@ -48,15 +53,27 @@ class Scope:
     tenant: str = "default"
     app: str | None = None
     agent: str | None = None
+    realm: str = RECORD
 
     def __post_init__(self) -> None:
         check_id(self.tenant, "tenant")
         check_id(self.user, "user")
+        check_id(self.realm, "realm")
         for name in ("app", "agent"):
             if getattr(self, name) is not None:
                 check_id(getattr(self, name), name)
 
     @property
     def owner(self) -> Scope:
-        """The same tenant and user, not narrowed to an app or agent."""
+        """The same tenant, user and realm, not narrowed to an app or agent."""
         return replace(self, app=None, agent=None)
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """Tenant, user and realm: whose it is."""
+        return self.tenant, self.user, self.realm
+
+    @classmethod
+    def of(cls, tenant: str, user: str, realm: str) -> Scope:
+        """The owner with this key."""
+        return cls(user, tenant, realm=realm)

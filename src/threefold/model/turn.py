@@ -111,7 +111,8 @@ class Replay:
 class Turn:
     """One turn, whole. `id` is unique within the conversation; recording the same id again is idempotent.
 
-    `origin` says where an imported turn came from (free JSON, shown on reload).
+    `origin` says where an imported turn came from (free JSON, shown on reload). `redacted` is how many things of which
+    kind were taken out of its texts.
     """
 
     conversation: str
@@ -133,3 +134,4 @@ class Turn:
     tokens: Mapping[str, int] = field(default_factory=dict)
     replay: Replay = Replay()
     origin: Mapping[str, Any] = field(default_factory=dict)
+    redacted: Mapping[str, int] = field(default_factory=dict)

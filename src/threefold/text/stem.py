@@ -18,6 +18,11 @@ _LANGUAGES = {
     "arabic": re.compile("[\u0620-\u06ff]{3,}"),
     "hindi": re.compile("[\u0900-\u097f]{3,}"),
 }
+# Languages that are written in Latin letters as well, for comparing words whose language may be any of them.
+_LATIN = (
+    "english", "german", "spanish", "french", "italian", "portuguese", "dutch", "swedish", "norwegian", "danish",
+    "romanian", "turkish",
+)  # fmt: skip
 _local = threading.local()
 
 
@@ -30,6 +35,13 @@ def stem(word: str) -> str:
             # Folding wrote ta marbuta as heh; Snowball takes only the former off a word that has its article.
             return _stemmed(language, word.removesuffix("ه") + "ة" if word.endswith("ه") else word)
     return word
+
+
+def stems(word: str) -> frozenset[str]:
+    """All stems that a folded word may have: of Latin letters in several languages, otherwise as `stem` has it."""
+    if not _ENGLISH.fullmatch(word):
+        return frozenset((stem(word),))
+    return frozenset(_stemmed(language, word) for language in _LATIN)
 
 
 def _stemmed(language: str, word: str) -> str:

@@ -6,7 +6,7 @@ import hashlib
 import re
 
 from threefold.errors import InvalidInput
-from threefold.model.scope import Scope
+from threefold.model.scope import RECORD, Scope
 
 _OWNER, _DIGEST = re.compile("[0-9a-f]{32}"), re.compile("[0-9a-f]{64}")
 _UNFINISHED = re.compile(r"[0-9a-f]{64}\.\w+\.part")
@@ -15,6 +15,8 @@ _UNFINISHED = re.compile(r"[0-9a-f]{64}\.\w+\.part")
 def owner_key(scope: Scope) -> str:
     """The owner's part of a name: a hash, so no id can leave it, collide, or be read from it."""
     identity = f"{len(scope.tenant)}:{scope.tenant}{scope.user}"
+    if scope.realm != RECORD:
+        identity = f"{len(scope.realm)}:{scope.realm}|{identity}"
     return hashlib.sha256(identity.encode()).hexdigest()[:32]
 
 

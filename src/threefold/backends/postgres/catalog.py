@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from threefold.backends.postgres.connection import Db, fetch
+from threefold.backends.postgres.filtering import labelled
 from threefold.backends.postgres.keys import given, owner_key
 from threefold.backends.postgres.records import LIVE
 from threefold.model.record import CatalogEntry, Conversation
@@ -71,6 +72,9 @@ def _window(scope: Scope, query: CatalogQuery, conditions: list[str], mine: dict
     if scope.app is not None:
         conditions.append("t.app = %(app)s")
         mine["app"] = scope.app
+    for i, group in enumerate(query.labels):
+        conditions.append(labelled("t.number", i))
+        mine[f"labels{i}"] = list(group)
     if query.after is not None:
         comparison = "<" if query.newest_first else ">"
         conditions.append(

@@ -25,14 +25,14 @@ def delete_doomed(db: Db, blobs: Blobs, owners: Sequence[UUID] | None = None) ->
     """
     doomed = fetch(
         db,
-        f"""SELECT owner, digest, tenant, name FROM threefold.doomed
+        f"""SELECT owner, digest, tenant, name, realm FROM threefold.doomed
             WHERE %(owners)s::uuid[] IS NULL OR owner = ANY(%(owners)s) ORDER BY owner, digest
             LIMIT {_BATCH:d} FOR UPDATE SKIP LOCKED""",
         {"owners": None if owners is None else list(owners)},
     )
     by_owner: dict[Scope, list[str]] = defaultdict(list)
-    for _, digest, tenant, name in doomed:
-        by_owner[Scope(name, tenant)].append(digest)
+    for _, digest, *key in doomed:
+        by_owner[Scope.of(*key)].append(digest)
     for scope, digests in by_owner.items():
         blobs.discard(blobs.key(scope), digests, _WHENEVER)
     if doomed:

@@ -7,7 +7,7 @@ from threefold.backends.postgres.connection import Db, run
 from threefold.backends.postgres.keys import kept
 from threefold.backends.postgres.work import Work
 from threefold.errors import BytesGone, Forbidden, NotFound
-from threefold.model.commit import Commit, Outcome, PutFeedback, RecordTurn, supersede
+from threefold.model.commit import Commit, Outcome, PutFeedback, RecordTurn, outcome_of
 from threefold.model.record import TurnRecord
 from threefold.model.scope import Scope
 from threefold.model.times import to_micros
@@ -26,7 +26,7 @@ def apply(db: Db, commit: Commit, blobs: Blobs, again: bool = False) -> tuple[Ou
     outcomes: list[Outcome] = []
     for write in commit.writes:
         if isinstance(write, RecordTurn):
-            outcomes.append(_record(work, commit.scope, write.record, blobs))
+            outcomes.append(_record(work, commit.scope, write, blobs))
         else:
             outcomes.append(_feedback(work, commit.scope, write, again))
     if any(outcome != "unchanged" for outcome in outcomes):
@@ -40,24 +40,22 @@ def _check_app(work: Work, scope: Scope, conversation: str) -> None:
         raise Forbidden(f"conversation {conversation!r} belongs to another app; use another conversation id")
 
 
-def _record(work: Work, scope: Scope, record: TurnRecord, blobs: Blobs) -> Outcome:
+def _record(work: Work, scope: Scope, write: RecordTurn, blobs: Blobs) -> Outcome:
+    record = write.record
     _check_app(work, scope, record.conversation)
     stored = work.turns.get((record.conversation, record.turn))
-    outcome = supersede(None if stored is None else stored[1], record)
+    outcome = outcome_of(None if stored is None else stored[1], write)
     if outcome == "unchanged":
         return outcome
-    reactions = [] if stored is None else work.take_out(record, stored[0])
+    work.put(record, record.app)
     _secure_blobs(work, scope, record, blobs)
-    number = work.put(record, record.app)
-    for reaction in reactions:
-        work.react(number, *reaction)
     return outcome
 
 
 def _secure_blobs(work: Work, scope: Scope, record: TurnRecord, blobs: Blobs) -> None:
     """Blobs are written before the commit. With the owner locked, take them off the list of those to delete.
 
-    After an older edition of the turn was removed, since that put its files on the list.
+    After an older edition of the turn went, since that put its files on the list.
     """
     if record.files:
         digests = [file.digest for file in record.files]

@@ -57,7 +57,15 @@ def narrow(query: Query) -> tuple[str, dict[str, object]]:
                 column,
                 name,
             )
+    for i, group in enumerate(where.labels):
+        add(labelled("r.turn", i), f"labels{i}", list(group))
     return " AND ".join(conditions), values
+
+
+def labelled(turn: str, group: int) -> str:
+    """The condition that a turn has one of the labels that the value `labels<group>` names."""
+    return f"""EXISTS (SELECT 1 FROM threefold.labels AS b WHERE b.owner = %(owner)s
+                      AND b.label = ANY(%(labels{group})s::text[]) AND b.turn = {turn})"""
 
 
 def join_and_condition(row: str, narrowing: str) -> tuple[str, str]:

@@ -28,6 +28,7 @@ _TABLES: dict[str, dict[str, str]] = {
         "role": "text", "event_type": "text", "path": "text", "batch": "text", "author": "text", "at": "bigint",
         "expires": "bigint", "word_count": "integer", "text": "text",
     },
+    "labels": {"label": "text", "turn": "integer"},
     "feedback": {
         "turn": "integer", "number": "integer", "origin": "text", "reaction": "text", "text": "text", "at": "bigint",
     },
@@ -45,6 +46,7 @@ _EXISTING = {
         last_activity = excluded.last_activity, turns = excluded.turns, positions = excluded.positions""",
     "tombstones": "(owner, hash) DO UPDATE SET why = excluded.why",
     "vectors": "(owner, row) DO UPDATE SET embedding = excluded.embedding",
+    "labels": "DO NOTHING",
     "vocabulary": "DO NOTHING",
     "waiting": "DO NOTHING",
 }

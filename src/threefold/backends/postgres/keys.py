@@ -17,7 +17,7 @@ _MARK = "\U0010fffe"
 
 
 def owner_key(scope: Scope) -> UUID:
-    """The owner's key: 128 bits of a SHA-256 of tenant and user, the one under which its blobs are kept, too."""
+    """The owner's key: 128 bits of a SHA-256 of tenant, user and realm, the one under which its blobs are kept, too."""
     return UUID(hex=blobs_key(scope))
 
 

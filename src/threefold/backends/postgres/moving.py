@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from threefold.backends.postgres import work as working
 from threefold.backends.postgres.connection import Db, fetch, planned_anew, run
 from threefold.backends.postgres.keys import given, kept, owner_key, vector_text
 from threefold.backends.postgres.owners import make_owner
-from threefold.backends.postgres.records import ROW, make_feedback, make_record
+from threefold.backends.postgres.records import ROW, TURN, grouped, make_feedback, make_record
 from threefold.backends.postgres.upkeep import check_model
 from threefold.backends.postgres.work import Work
 from threefold.errors import Conflict
@@ -54,25 +53,16 @@ def _feedback(db: Db, owner: UUID, turns: Sequence[int]) -> dict[int, tuple[Feed
            WHERE owner = %s AND turn = ANY(%s::integer[]) ORDER BY turn, number""",
         (owner, list(turns)),
     )
-    return {turn: make_feedback(rest) for turn, rest in _grouped(found).items()}
-
-
-def _grouped(rows: Sequence[tuple[Any, ...]]) -> dict[int, list[tuple[Any, ...]]]:
-    """Rows by their first column, the turn's number."""
-    groups: dict[int, list[tuple[Any, ...]]] = defaultdict(list)
-    for turn, *rest in rows:
-        groups[turn].append(tuple(rest))
-    return groups
+    return {turn: make_feedback(rest) for turn, rest in grouped(found).items()}
 
 
 def moved(db: Db, scope: Scope, keys: Sequence[TurnKey]) -> tuple[MovedTurn, ...]:
-    """The turns that still are what `keys` say; a replaced one has another number."""
+    """The turns that `keys` name, as they are now."""
     owner, wanted = owner_key(scope), {key.arrival: key for key in keys}
     mine = {"owner": owner, "turns": list(wanted)}
     heads = run(
         db,
-        """SELECT t.number, c.name, c.positions, c.app, t.title, t.name, t.state, t.agent, t.app, t.expires, t.digest,
-                  t.head, t.log, t.replay
+        f"""SELECT t.number, c.name, c.positions, c.app, t.title, t.name, {TURN}
            FROM threefold.turns AS t
            JOIN threefold.conversations AS c ON c.owner = %(owner)s AND c.number = t.conversation
            WHERE t.owner = %(owner)s AND t.number = ANY(%(turns)s::integer[])""",
@@ -98,7 +88,7 @@ def moved(db: Db, scope: Scope, keys: Sequence[TurnKey]) -> tuple[MovedTurn, ...
         mine,
     )
     feedback = _feedback(db, owner, list(wanted))
-    rows_of, files_of, vectors_of = (_grouped(cursor.fetchall()) for cursor in (rows, files, vectors))
+    rows_of, files_of, vectors_of = (grouped(cursor.fetchall()) for cursor in (rows, files, vectors))
     found = {}
     for number, conversation, positions, made_by, title, turn, *rest in heads.fetchall():
         if wanted[number].name == (conversation, turn):
@@ -131,17 +121,17 @@ def receive(db: Db, scope: Scope, turns: Sequence[MovedTurn], model: str | None)
     if not turns:
         return 0
     work = working.begin(db, scope, [(turn.record.conversation, turn.record.turn) for turn in turns])
-    same: list[tuple[int, MovedTurn]] = []
+    there: list[tuple[int, MovedTurn]] = []
     count = 0
     for turn in turns:
-        if _receive(work, turn, same):
+        if _receive(work, turn, there):
             count += 1
-    _bring_in_step(work, same)
+    _bring_in_step(work, there)
     work.finish()
     return count
 
 
-def _receive(work: Work, turn: MovedTurn, same: list[tuple[int, MovedTurn]]) -> bool:
+def _receive(work: Work, turn: MovedTurn, there: list[tuple[int, MovedTurn]]) -> bool:
     record = turn.record
     parent = work.conversations.get(record.conversation)
     if parent is not None and parent.app != turn.made_by:
@@ -153,19 +143,20 @@ def _receive(work: Work, turn: MovedTurn, same: list[tuple[int, MovedTurn]]) -> 
     outcome = supersede(None if stored is None else stored[1], record)
     if stored is not None and outcome == "unchanged":
         if stored[1].digest == record.digest:
-            same.append((stored[0], turn))
+            there.append((stored[0], turn))
         return False
-    if stored is not None:
-        work.take_out(record, stored[0])
+    number = work.put(record, turn.made_by, turn.position, turn.vectors)
     if record.files:
         run(
             work.db,
             "DELETE FROM threefold.doomed WHERE owner = %s AND digest = ANY(%s)",
             (work.owner.key, [file.digest for file in record.files]),
         )
-    number = work.put(record, turn.made_by, turn.position, turn.vectors)
     parent = work.conversations[record.conversation]
     parent.positions = max(parent.positions, turn.positions)
+    if stored is not None:
+        there.append((number, turn))
+        return True
     for given_ in turn.feedback:
         work.react(number, *_kept_feedback(given_))
     return True
@@ -175,14 +166,14 @@ def _kept_feedback(given_: Feedback) -> tuple[object, ...]:
     return given_.origin, given_.reaction, kept(given_.text), to_micros(given_.at)
 
 
-def _bring_in_step(work: Work, same: Sequence[tuple[int, MovedTurn]]) -> None:
-    """Turns that are there already get the feedback of the others, and vectors for rows that wait."""
-    if not same:
+def _bring_in_step(work: Work, there: Sequence[tuple[int, MovedTurn]]) -> None:
+    """Turns that were there already get the feedback of the others, and vectors for rows that wait."""
+    if not there:
         return
     work.inserts.flush(work.db)
-    numbers = [number for number, _ in same]
+    numbers = [number for number, _ in there]
     stored = _feedback(work.db, work.owner.key, numbers)
-    waiting = _grouped(
+    waiting = grouped(
         fetch(
             work.db,
             """SELECT r.turn, r.seq, r.number FROM threefold.rows AS r
@@ -192,7 +183,7 @@ def _bring_in_step(work: Work, same: Sequence[tuple[int, MovedTurn]]) -> None:
         )
     )
     embedded = []
-    for number, turn in same:
+    for number, turn in there:
         if stored.get(number, ()) != turn.feedback:
             run(work.db, "DELETE FROM threefold.feedback WHERE owner = %s AND turn = %s", (work.owner.key, number))
             for given_ in turn.feedback:

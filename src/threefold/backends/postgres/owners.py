@@ -75,7 +75,7 @@ def make_owner(db: Db, scope: Scope) -> Owner:
     while (owner := lock_owner(db, scope)) is None:
         run(
             db,
-            "INSERT INTO threefold.owners (owner, tenant, name) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING",
-            (owner_key(scope), scope.tenant, scope.user),
+            "INSERT INTO threefold.owners (owner, tenant, name, realm) VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING",
+            (owner_key(scope), *scope.key),
         )
     return owner

@@ -7,9 +7,9 @@ from datetime import datetime
 
 from threefold.backends.postgres.connection import Db, fetch, run
 from threefold.backends.postgres.keys import given, owner_key
-from threefold.backends.postgres.records import LIVE, ROW, make_feedback, make_record, make_row
+from threefold.backends.postgres.records import LIVE, ROW, TURN, grouped, make_feedback, make_record, make_row
 from threefold.errors import Forbidden
-from threefold.model.record import StoredTurn
+from threefold.model.record import StoredTurn, TurnRecord
 from threefold.model.retention import Gone, tombstone
 from threefold.model.rows import RowKey, StoredRow
 from threefold.model.scope import Scope
@@ -66,6 +66,44 @@ def rows(db: Db, scope: Scope, keys: Sequence[RowKey], now: datetime, around: in
     )
 
 
+def records(db: Db, scope: Scope, keys: Sequence[tuple[str, str]], now: datetime) -> tuple[TurnRecord, ...]:
+    """The records of the named turns that are there and not over, in order of the keys."""
+    keys = list(dict.fromkeys(keys))
+    mine = {
+        "owner": owner_key(scope),
+        "conversations": [conversation for conversation, _ in keys],
+        "turns": [turn for _, turn in keys],
+        "now": to_micros(now),
+    }
+    heads = run(
+        db,
+        f"""WITH {_KEYS} SELECT t.number, c.name, t.name, t.title, {TURN}
+            FROM wanted AS n JOIN threefold.turns AS t ON t.owner = %(owner)s AND t.number = n.number
+            JOIN threefold.conversations AS c ON c.owner = %(owner)s AND c.number = t.conversation WHERE {LIVE}""",
+        mine,
+    )
+    rows = run(
+        db,
+        f"""WITH {_KEYS} SELECT r.turn, {ROW} FROM wanted AS n
+            JOIN threefold.rows AS r ON r.owner = %(owner)s AND r.turn = n.number ORDER BY r.turn, r.seq""",
+        mine,
+    )
+    files = run(
+        db,
+        f"""WITH {_KEYS} SELECT f.turn, f.path, f.digest, f.size, f.mime FROM wanted AS n
+            JOIN threefold.files AS f ON f.owner = %(owner)s AND f.turn = n.number ORDER BY f.turn, f.path""",
+        mine,
+    )
+    rows_of, files_of = grouped(rows.fetchall()), grouped(files.fetchall())
+    found = {}
+    for number, conversation, name, title, *columns in heads.fetchall():
+        if scope.app is not None and columns[2] != scope.app:
+            raise Forbidden(f"turn {name!r} of conversation {conversation!r} belongs to another app")
+        own = rows_of.get(number, ()), files_of.get(number, ())
+        found[conversation, name] = make_record(conversation, name, given(title), columns, *own)
+    return tuple(found[key] for key in keys if key in found)
+
+
 def turn(db: Db, scope: Scope, conversation: str, name: str, now: datetime) -> StoredTurn | Gone | None:
     """A turn whole, or why it is gone, or None. Everything is asked for at once."""
     mine = {
@@ -77,7 +115,7 @@ def turn(db: Db, scope: Scope, conversation: str, name: str, now: datetime) -> S
     }
     head = run(
         db,
-        f"""SELECT t.state, t.agent, t.app, t.expires, t.digest, t.head, t.log, t.replay, c.title,
+        f"""SELECT {TURN}, c.title,
                    (SELECT count(*) FROM threefold.turns AS t2 WHERE t2.owner = %(owner)s
                     AND t2.conversation = t.conversation AND (t2.started, t2.name) <= (t.started, t.name)
                     AND {LIVE.replace("t.", "t2.")})
@@ -107,11 +145,11 @@ def turn(db: Db, scope: Scope, conversation: str, name: str, now: datetime) -> S
     if found is None:
         why = buried.fetchone()
         return None if why is None else why[0]
-    state, agent, app, expires, digest, submitted, log, replay, title, ordinal = found
+    *columns, title, ordinal = found
+    app, expires = columns[2:4]
     if scope.app is not None and app != scope.app:
         raise Forbidden(f"turn {name!r} of conversation {conversation!r} belongs to another app")
     if expires is not None and expires <= to_micros(now):
         return "expired"
-    columns = (state, agent, app, expires, digest, submitted, log, replay)
     record = make_record(conversation, name, given(title), columns, row_list.fetchall(), files.fetchall())
     return StoredTurn(record, ordinal, make_feedback(reactions.fetchall()))

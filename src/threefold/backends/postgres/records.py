@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -13,6 +14,8 @@ from threefold.model.times import from_micros
 
 # Of a turn `t`: its time to live is not over.
 LIVE = "(t.expires IS NULL OR t.expires > %(now)s)"
+TURN = """t.state, t.agent, t.app, t.expires, t.digest, t.head, t.log, t.replay, ARRAY(
+    SELECT l.label FROM threefold.labels AS l WHERE l.owner = %(owner)s AND l.turn = t.number ORDER BY l.label)"""
 ROW = "r.seq, r.role, r.event_type, r.path, r.text, r.at, r.batch, r.author"
 
 
@@ -42,8 +45,8 @@ def make_record(
     rows: Iterable[Sequence[Any]],
     files: Iterable[Sequence[Any]],
 ) -> TurnRecord:
-    """A turn from (state, agent, app, expires, digest, head, log, replay), its rows and its files."""
-    state, agent, app, expires, digest, head, log, replay = columns
+    """A turn from `TURN`'s columns, its rows and its files."""
+    state, agent, app, expires, digest, head, log, replay, labels = columns
     own_rows = tuple(make_row(turn, row) for row in rows)
     return TurnRecord(
         conversation=conversation,
@@ -59,4 +62,13 @@ def make_record(
         app=app,
         agent=agent,
         expires=None if expires is None else from_micros(expires),
+        labels=tuple(labels),
     )
+
+
+def grouped(rows: Sequence[tuple[Any, ...]]) -> dict[int, list[tuple[Any, ...]]]:
+    """Rows by their first column, the turn's number."""
+    groups: dict[int, list[tuple[Any, ...]]] = defaultdict(list)
+    for turn, *rest in rows:
+        groups[turn].append(tuple(rest))
+    return groups

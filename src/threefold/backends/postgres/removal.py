@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from uuid import UUID
 
 from threefold.backends.postgres.connection import Db, change, fetch, one, planned_anew, run, touched
@@ -17,7 +17,9 @@ from threefold.model.titles import one_line
 from threefold.ports import Blobs
 
 _CHUNK = 500
-_OWNED = ("words", "vocabulary", "vectors", "waiting", "rows", "feedback", "turns", "conversations", "tombstones")
+_OWNED = (
+    "words", "vocabulary", "vectors", "waiting", "rows", "feedback", "labels", "turns", "conversations", "tombstones",
+)  # fmt: skip
 
 
 def remove_turns(db: Db, owner: Owner, turns: Sequence[int]) -> Counter[str]:
@@ -32,10 +34,19 @@ def remove_turns(db: Db, owner: Owner, turns: Sequence[int]) -> Counter[str]:
     return gone
 
 
-def _remove_chunk(db: Db, owner: Owner, turns: list[int]) -> Counter[str]:
+def clear_turn(db: Db, owner: Owner, turn: int, spared: Collection[int]) -> None:
+    """Remove a turn as far as another edition is put in anew, under the same numbers.
+
+    Feedback stays, and so do the vectors, or places in the queue, of the rows `spared`.
+    """
+    _remove_chunk(db, owner, [turn], spared)
+
+
+def _remove_chunk(db: Db, owner: Owner, turns: list[int], spared: Collection[int] | None = None) -> Counter[str]:
     mine: dict[str, object] = {"owner": owner.key, "turns": turns}
     numbers = "SELECT number FROM threefold.rows WHERE owner = %(owner)s AND turn = ANY(%(turns)s::integer[])"
-    mine["rows"] = [number for (number,) in fetch(db, numbers, mine)]
+    rows = [number for (number,) in fetch(db, numbers, mine)]
+    mine |= {"rows": rows, "lost": [number for number in rows if number not in (spared or ())]}
     indexed = run(
         db,
         """WITH gone AS (DELETE FROM threefold.words WHERE owner = %(owner)s AND row = ANY(%(rows)s::integer[])
@@ -48,7 +59,7 @@ def _remove_chunk(db: Db, owner: Owner, turns: list[int]) -> Counter[str]:
         derived = {
             store: change(
                 db,
-                f"DELETE FROM threefold.{table} WHERE owner = %(owner)s AND row = ANY(%(rows)s::integer[])",
+                f"DELETE FROM threefold.{table} WHERE owner = %(owner)s AND row = ANY(%(lost)s::integer[])",
                 mine,
             )
             for table, store in (("vectors", "vectors"), ("waiting", "queue"))
@@ -59,7 +70,7 @@ def _remove_chunk(db: Db, owner: Owner, turns: list[int]) -> Counter[str]:
             f"DELETE FROM threefold.{table} WHERE owner = %(owner)s AND turn = ANY(%(turns)s::integer[])",
             mine,
         )
-        for table in ("rows", "feedback")
+        for table in ("rows", "labels", *(("feedback",) if spared is None else ()))
     }
     files = run(
         db,
@@ -93,11 +104,17 @@ def _doom(db: Db, owner: Owner, digests: list[str]) -> None:
     """Mark blobs for deletion that no turn of the owner refers to any more."""
     run(
         db,
-        """INSERT INTO threefold.doomed (owner, digest, tenant, name)
-           SELECT %(owner)s, d.digest, %(tenant)s, %(name)s FROM unnest(%(digests)s::text[]) AS d (digest)
+        """INSERT INTO threefold.doomed (owner, digest, tenant, name, realm)
+           SELECT %(owner)s, d.digest, %(tenant)s, %(name)s, %(realm)s FROM unnest(%(digests)s::text[]) AS d (digest)
            WHERE NOT EXISTS (SELECT 1 FROM threefold.files AS f WHERE f.owner = %(owner)s AND f.digest = d.digest)
            ON CONFLICT DO NOTHING""",
-        {"owner": owner.key, "digests": digests, "tenant": owner.scope.tenant, "name": owner.scope.user},
+        {
+            "owner": owner.key,
+            "digests": digests,
+            "tenant": owner.scope.tenant,
+            "name": owner.scope.user,
+            "realm": owner.scope.realm,
+        },
     )
 
 
@@ -125,12 +142,7 @@ def _purge_owner(db: Db, scope: Scope, owner: Owner, blobs: Blobs) -> Counter[st
         gone[_STORES.get(table, table)] = touched(emptied)
     gone["files"] = len(digests)
     # Also what a killed writer left before its commit.
-    doomed = {
-        digest
-        for (digest,) in fetch(
-            db, "SELECT digest FROM threefold.doomed WHERE tenant = %s AND name = %s", (scope.tenant, scope.user)
-        )
-    }
+    doomed = {digest for (digest,) in fetch(db, "SELECT digest FROM threefold.doomed WHERE owner = %s", (owner.key,))}
     gone["blobs"] += blobs.sweep(scope, doomed)
     gone["owners"] = touched(change(db, "DELETE FROM threefold.owners WHERE owner = %s", (owner.key,)))
     return gone

@@ -32,7 +32,7 @@ from threefold.model.candidates import Candidates
 from threefold.model.commit import Commit, Outcome
 from threefold.model.moving import MovedTurn, TurnKey
 from threefold.model.query import Query
-from threefold.model.record import CatalogEntry, Conversation, StoredTurn
+from threefold.model.record import CatalogEntry, Conversation, StoredTurn, TurnRecord
 from threefold.model.retention import Gone, Receipt, Target
 from threefold.model.rows import RowKey, StoredRow
 from threefold.model.scope import Scope
@@ -90,6 +90,10 @@ class PostgresStore:
         """See `Store.turn`."""
         return self._database.read(owner_key(scope), lambda db: reads.turn(db, scope, conversation, turn, now))
 
+    def records(self, scope: Scope, keys: Sequence[tuple[str, str]], now: datetime) -> tuple[TurnRecord, ...]:
+        """See `Store.records`."""
+        return self._database.read(owner_key(scope), lambda db: reads.records(db, scope, keys, now))
+
     def catalog(self, scope: Scope, query: CatalogQuery) -> tuple[CatalogEntry, ...]:
         """See `Store.catalog`."""
         return self._database.read(owner_key(scope), lambda db: catalog.catalog(db, scope, query))
@@ -102,7 +106,7 @@ class PostgresStore:
 
     def purge(self, scope: Scope, target: Target) -> Receipt:
         """See `Store.purge`. Rewrites the owners' part of the tables, where the removed bytes still stand."""
-        owners = self._owners_of(scope.tenant) if target.tenant else [scope]
+        owners = self._aimed(scope, target)
         keys = [owner_key(owner) for owner in owners]
         gone, repeated = Counter[str](), False
         for owner in owners:
@@ -129,11 +133,16 @@ class PostgresStore:
 
         return self._database.write(owner_key(scope), job), next(tries) > 1
 
-    def _owners_of(self, tenant: str) -> list[Scope]:
-        statement = "SELECT name FROM threefold.owners WHERE tenant = %s"
-        return [
-            Scope(user, tenant) for (user,) in self._database.read(None, lambda db: fetch(db, statement, (tenant,)))
-        ]
+    def _aimed(self, scope: Scope, target: Target) -> list[Scope]:
+        """The owners whom a purge may touch: all of a tenant, a user in every realm, or the one that is named."""
+        if not target.tenant and (target.conversation is not None or scope.app is not None):
+            return [scope]
+        statement = """SELECT tenant, name, realm FROM threefold.owners
+                       WHERE tenant = %s AND (%s::text IS NULL OR name = %s)"""
+        user = None if target.tenant else scope.user
+        found = self._database.read(None, lambda db: fetch(db, statement, (scope.tenant, user, user)))
+        owners = {key: Scope.of(*key) for key in found}
+        return list(owners.values() if target.tenant else {scope.key: scope, **owners}.values())
 
     def _delete_doomed_blobs(self, owners: Sequence[UUID] | None = None) -> int:
         gone = 0
@@ -161,10 +170,10 @@ class PostgresStore:
     def expire(self, now: datetime, limit: int = 1000) -> int:
         """See `Upkeep.expire`. Owner by owner, each in its own transaction."""
         gone, moment = 0, to_micros(now)
-        statement = "SELECT tenant, name FROM threefold.owners WHERE expires <= %s ORDER BY expires LIMIT %s"
+        statement = "SELECT tenant, name, realm FROM threefold.owners WHERE expires <= %s ORDER BY expires LIMIT %s"
         while gone < limit and (due := self._database.read(None, lambda db: fetch(db, statement, (moment, _SWEPT)))):
-            for tenant, user in due:
-                scope = Scope(user, tenant)
+            for key in due:
+                scope = Scope.of(*key)
                 job = partial(_expire, scope=scope, now=moment, limit=limit - gone)
                 gone += self._database.write(owner_key(scope), job)
                 if gone >= limit:
@@ -174,10 +183,10 @@ class PostgresStore:
 
     def blob_refs(self) -> Iterator[tuple[Scope, str]]:
         """See `Upkeep.blob_refs`."""
-        statement = """SELECT o.tenant, o.name, f.digest FROM threefold.files AS f
+        statement = """SELECT o.tenant, o.name, o.realm, f.digest FROM threefold.files AS f
                        JOIN threefold.owners AS o ON o.owner = f.owner"""
         found = self._database.read(None, lambda db: fetch(db, statement))
-        return iter([(Scope(user, tenant), digest) for tenant, user, digest in found])
+        return iter([(Scope.of(*key), digest) for *key, digest in found])
 
     def collect(self, scope: Scope, digests: Collection[str], before: datetime) -> int:
         """See `Upkeep.collect`."""
@@ -191,9 +200,9 @@ class PostgresStore:
 
     def scopes(self) -> Iterator[Scope]:
         """See `Upkeep.scopes`."""
-        statement = "SELECT tenant, name FROM threefold.owners ORDER BY tenant, name"
+        statement = "SELECT tenant, name, realm FROM threefold.owners ORDER BY tenant, name, realm"
         found = self._database.read(None, lambda db: fetch(db, statement))
-        return iter([Scope(user, tenant) for tenant, user in found])
+        return iter([Scope.of(*key) for key in found])
 
     def state(self, now: datetime, check: bool = False) -> StoreState:
         """See `Upkeep.state`."""

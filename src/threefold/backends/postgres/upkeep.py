@@ -44,7 +44,7 @@ def claim(db: Db, limit: int, now: datetime, lease_seconds: float) -> tuple[Pend
     # to have one row, and joins by the owner alone.
     claimed = fetch(
         db,
-        """SELECT o.tenant, o.name, c.name, t.name, r.seq, r.author, r.text, w.attempts
+        """SELECT o.tenant, o.name, o.realm, c.name, t.name, r.seq, r.author, r.text, w.attempts
            FROM unnest(%s::uuid[], %s::integer[], %s::integer[]) AS w (owner, row, attempts)
            CROSS JOIN LATERAL (SELECT * FROM threefold.owners AS o WHERE o.owner = w.owner OFFSET 0) AS o
            CROSS JOIN LATERAL (
@@ -58,8 +58,8 @@ def claim(db: Db, limit: int, now: datetime, lease_seconds: float) -> tuple[Pend
         tuple(map(list, zip(*due, strict=True))) if due else ([], [], []),
     )
     return tuple(
-        PendingRow(Scope(user, tenant), RowKey(conversation, turn, seq), _spoken(author, text), attempts)
-        for tenant, user, conversation, turn, seq, author, text, attempts in claimed
+        PendingRow(Scope.of(tenant, user, realm), RowKey(conversation, turn, seq), _spoken(author, text), attempts)
+        for tenant, user, realm, conversation, turn, seq, author, text, attempts in claimed
     )
 
 

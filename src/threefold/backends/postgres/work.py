@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from threefold.backends.packing import pack, pack_log
 from threefold.backends.postgres.connection import Db, fetch, run
@@ -13,7 +13,7 @@ from threefold.backends.postgres.indexing import index_row
 from threefold.backends.postgres.inserting import Inserts
 from threefold.backends.postgres.keys import given, kept, owner_key, vector_text
 from threefold.backends.postgres.owners import LOCK, Owner, make_owner
-from threefold.backends.postgres.removal import remove_turns, settle_conversations
+from threefold.backends.postgres.removal import clear_turn, settle_conversations
 from threefold.model.commit import Recorded
 from threefold.model.record import TurnRecord
 from threefold.model.retention import tombstone
@@ -40,6 +40,14 @@ class Parent:
     positions: int
 
 
+class _Place(NamedTuple):
+    """Numbers of a turn and, by their numbers in the turn, of rows that it had; which of these say what they said."""
+
+    turn: int
+    rows: Mapping[int, int] = MappingProxyType({})
+    same: Collection[int] = ()
+
+
 @dataclass
 class Work:
     """The locked owner, and what is known of the conversations and turns that are named; `finish` sends the rest."""
@@ -51,23 +59,8 @@ class Work:
     conversations: dict[str, Parent] = field(default_factory=dict)
     turns: dict[tuple[str, str], tuple[int, Recorded]] = field(default_factory=dict)
     touched: set[str] = field(default_factory=set)
-    replaced: set[int] = field(default_factory=set)
+    changed: set[int] = field(default_factory=set)
     unburied: list[bytes] = field(default_factory=list)
-
-    def take_out(self, record: TurnRecord, number: int) -> list[tuple[object, ...]]:
-        """Remove an older edition of the turn; returns its reactions."""
-        self.inserts.flush(self.db)
-        reactions = fetch(
-            self.db,
-            """SELECT origin, reaction, text, at FROM threefold.feedback WHERE owner = %s AND turn = %s
-               ORDER BY number""",
-            (self.owner.key, number),
-        )
-        remove_turns(self.db, self.owner, [number])
-        parent = self.conversations[record.conversation]
-        parent.turns -= 1
-        self.replaced.add(parent.number)
-        return reactions
 
     def put(
         self,
@@ -76,19 +69,21 @@ class Work:
         position: int | None = None,
         vectors: Mapping[int, np.ndarray] = NO_VECTORS,
     ) -> int:
-        """Insert a turn with its rows and files; returns its number.
+        """Insert a turn with its rows and files, or another edition in the place of one; returns its number.
 
         `made_by` is the app that makes the conversation where it is new, `position` that of the first row (None: the
-        next). Rows that have no vector in `vectors`, by their number in the turn, wait for one.
+        next). Rows that have no vector in `vectors`, by their number in the turn, wait for one. Another edition keeps
+        feedback, and the vectors, or places in the queue, of rows that say what they said.
         """
         started, ended = to_micros(record.log.started), to_micros(record.log.ended)
         parent = self.conversations.get(record.conversation)
         if parent is None:
             parent = Parent(self.owner.number(), made_by, title_of(record), started, ended, 0, 0)
             self.conversations[record.conversation] = parent
-        number = self._put_turn(record, parent.number)
+        place = self._place(record, parent)
+        self._put_turn(record, parent.number, place.turn)
         first = parent.positions + 1 if position is None else position
-        self._put_rows(record, parent.number, number, first, vectors)
+        self._put_rows(record, parent.number, place, first, vectors)
         parent.positions = max(parent.positions, first + len(record.rows) - 1)
         parent.turns += 1
         if record.title:
@@ -96,10 +91,29 @@ class Work:
         parent.started, parent.last_activity = min(parent.started, started), max(parent.last_activity, ended)
         self.touched.add(record.conversation)
         self.unburied.append(tombstone(record.conversation, record.turn))
-        return number
+        return place.turn
 
-    def _put_turn(self, record: TurnRecord, conversation: int) -> int:
-        log, number = record.log, self.owner.number()
+    def _place(self, record: TurnRecord, parent: Parent) -> _Place:
+        """Where the turn is put; what an older edition had there is removed."""
+        stored = self.turns.get((record.conversation, record.turn))
+        if stored is None:
+            return _Place(self.owner.number())
+        self.inserts.flush(self.db)
+        found = fetch(
+            self.db,
+            "SELECT seq, number, author, text FROM threefold.rows WHERE owner = %s AND turn = %s",
+            (self.owner.key, stored[0]),
+        )
+        said = {seq: (given(author), given(text)) for seq, _, author, text in found}
+        same = {row.seq for row in record.rows if said.get(row.seq) == (row.author, row.text)}
+        place = _Place(stored[0], {seq: number for seq, number, *_ in found}, same)
+        clear_turn(self.db, self.owner, place.turn, {place.rows[seq] for seq in same})
+        parent.turns -= 1
+        self.changed.add(parent.number)
+        return place
+
+    def _put_turn(self, record: TurnRecord, conversation: int, number: int) -> None:
+        log = record.log
         expires = None if record.expires is None else to_micros(record.expires)
         self.owner.expect(expires)
         self.inserts.add(
@@ -122,29 +136,32 @@ class Work:
         )
         for seq, file in enumerate(record.files):
             self.inserts.add("files", number, seq, kept(file.path), file.digest, file.size, kept(file.mime))
+        for label in record.labels:
+            self.inserts.add("labels", label, number)
         recorded = Recorded(record.state, record.digest, record.head, log.ended)
         self.turns[record.conversation, record.turn] = (number, recorded)
-        return number
 
     def _put_rows(
-        self, record: TurnRecord, conversation: int, turn: int, first: int, vectors: Mapping[int, np.ndarray]
+        self, record: TurnRecord, conversation: int, place: _Place, first: int, vectors: Mapping[int, np.ndarray]
     ) -> None:
         expires = None if record.expires is None else to_micros(record.expires)
         own_batch = f"{record.turn}.batch"
         for row in record.rows:
-            number = self.owner.number()
+            number = place.rows.get(row.seq) or self.owner.number()
             batch = None if row.batch == own_batch else row.batch or ""
             self.inserts.add(
-                "rows", number, conversation, turn, row.seq, first + row.seq, row.role, row.event_type,
+                "rows", number, conversation, place.turn, row.seq, first + row.seq, row.role, row.event_type,
                 kept(row.path), kept(batch), kept(row.author), to_micros(row.at), expires, len(row.terms),
                 kept(row.text),
             )  # fmt: skip
             index_row(self.inserts, self.owner.key, number, row.terms)
+            self.owner.words += len(row.terms)
+            if row.seq in place.same:
+                continue
             if row.seq in vectors:
                 self.inserts.add("vectors", number, vector_text(vectors[row.seq]))
             else:
                 self.inserts.add("waiting", number)
-            self.owner.words += len(row.terms)
         self.owner.rows += len(record.rows)
 
     def react(self, turn: int, origin: object, reaction: object, text: object, at: object) -> None:
@@ -165,8 +182,8 @@ class Work:
                 "DELETE FROM threefold.tombstones WHERE owner = %s AND hash = ANY(%s)",
                 (self.owner.key, self.unburied),
             )
-        if self.replaced:
-            settle_conversations(self.db, self.owner.key, sorted(self.replaced))
+        if self.changed:
+            settle_conversations(self.db, self.owner.key, sorted(self.changed))
         self.owner.save(self.db)
 
 

@@ -42,10 +42,11 @@ class Columns:
 
     `rows` has places instead of numbers and names: `conversations` maps the number of a conversation to its place, and
     `turns` has the number of the turn at each place, ascending. `table` is what all this is a view of, int64 of shape
-    (columns, room); `rewritten` the owner's counter when it was read.
+    (columns, room); `rewritten` and `changes` are the owner's counters when it was read.
     """
 
     rewritten: int
+    changes: int
     table: Ints
     ids: Ints
     expires: Ints
@@ -75,19 +76,24 @@ class Columns:
 class ColumnCache:
     """The most recently used owners' columns.
 
-    Each is checked against the owner's counters in the same snapshot, since other processes write too. What was only
-    added to is read on from where it ended; a snapshot from before that sees the beginning.
+    Each is checked against the owner's counters in the same snapshot, since other processes write too. What was added
+    to is read on from where it ended, and rows that were changed in place are read again; a snapshot from before rows
+    were added sees the beginning, one from before they were changed reads for itself.
     """
 
     def __init__(self, max_bytes: int = CACHE_BYTES) -> None:
-        self._recent: Recent[Columns] = Recent(max_bytes)
+        self._recent: Recent[int, Columns] = Recent(max_bytes)
 
     def of(self, db: apsw.Connection, owner: Owner) -> Columns:
         """The columns of all rows of the owner."""
         held = self._recent.get(owner.id)
+        if held is not None and (held.rewritten, held.changes) > (owner.rewritten, owner.changes):
+            return _read(db, owner, _nothing(owner))
         if held is None or held.rewritten != owner.rewritten:
-            held = _read(db, owner, None)
-        elif len(held.ids) < owner.rows:
+            held = _nothing(owner)
+        if held.changes != owner.changes:
+            held = _changed(db, owner, held)
+        if len(held.ids) < owner.rows:
             held = _read(db, owner, held)
         elif len(held.ids) > owner.rows:
             return _columns(held, held.table, owner.rows)
@@ -99,30 +105,26 @@ class ColumnCache:
         self._recent.clear()
 
 
-def _read(db: apsw.Connection, owner: Owner, held: Columns | None) -> Columns:
+def _read(db: apsw.Connection, owner: Owner, held: Columns) -> Columns:
     """All rows of the owner; those that are `held` are not read again."""
     import numpy as np
 
-    held = _nothing(owner) if held is None else held
     count = len(held.ids)
     after = int(held.ids[-1]) if count else -1
     # By the owner's index, which has it all: in order of the primary key, SQLite would go through everyone's rows.
     mine = "FROM rows INDEXED BY rows_of_owner WHERE owner = ? AND id > ?"
-    found = db.execute(f"SELECT {', '.join(_COLUMNS)} {mine} ORDER BY id", (owner.id, after))
-    new = np.fromiter(chain.from_iterable(found), dtype=np.int64).reshape(-1, len(_COLUMNS)).T
+    new, authors = _found(db, mine, (owner.id, after), held)
     conversations = dict(held.conversations)
     unknown = [number for number in sorted(set(new[_CONVERSATION].tolist())) if number not in conversations]
     conversations.update({number: len(conversations) + place for place, number in enumerate(unknown)})
     new[_CONVERSATION] = [conversations[number] for number in new[_CONVERSATION].tolist()]
     turns, place = np.unique(new[_TURN], return_inverse=True)
     new[_TURN] = place + len(held.turns)
-    authors = {author: place for place, author in enumerate(held.rows.authors)}
-    for number, author in fetch(db, f"SELECT id, author {mine} AND author IS NOT NULL ORDER BY id", (owner.id, after)):
-        new[_AUTHOR, new[0].searchsorted(number)] = authors.setdefault(author, len(authors))
     names = _names(db, "conversations", owner, unknown)
     turn_names = _names(db, "turns", owner, turns.tolist()) if count else _all_turn_names(db, owner, turns.tolist())
     more = Columns(
         owner.rewritten,
+        owner.changes,
         held.table,
         held.ids,
         held.expires,
@@ -130,7 +132,7 @@ def _read(db: apsw.Connection, owner: Owner, held: Columns | None) -> Columns:
             held.rows,
             conversations=[*held.rows.conversations, *names],
             turns=[*held.rows.turns, *turn_names],
-            authors=list(authors),
+            authors=authors,
         ),
         conversations,
         np.append(held.turns, turns),
@@ -138,12 +140,41 @@ def _read(db: apsw.Connection, owner: Owner, held: Columns | None) -> Columns:
     return _columns(more, extended(held.table, count, new, axis=1), count + new.shape[1])
 
 
+def _changed(db: apsw.Connection, owner: Owner, held: Columns) -> Columns:
+    """What is held, with the rows that were changed since read again. A copy: others may be reading, or growing it."""
+    count = len(held.ids)
+    last = int(held.ids[-1]) if count else -1
+    marked = "FROM rows INDEXED BY rows_changed WHERE owner = ? AND change > 0 AND change > ? AND id <= ?"
+    new, authors = _found(db, marked, (owner.id, held.changes, last), held)
+    places, table = held.places(new[0]), held.table[:, :count].copy()
+    names = [_CONVERSATION, _TURN]
+    new[names] = table[names][:, places]
+    table[:, places] = new
+    named = replace(held, changes=owner.changes, rows=replace(held.rows, authors=authors))
+    return _columns(named, table, count)
+
+
+def _found(db: apsw.Connection, which: str, values: Sequence[int], held: Columns) -> tuple[Ints, Sequence[str | None]]:
+    """Rows as columns in order of their numbers, and the names of authors with those that are new.
+
+    Conversations and turns are numbers still.
+    """
+    import numpy as np
+
+    found = db.execute(f"SELECT {', '.join(_COLUMNS)} {which} ORDER BY id", values)
+    new = np.fromiter(chain.from_iterable(found), dtype=np.int64).reshape(-1, len(_COLUMNS)).T
+    authors = {author: place for place, author in enumerate(held.rows.authors)}
+    for number, author in fetch(db, f"SELECT id, author {which} AND author IS NOT NULL ORDER BY id", values):
+        new[_AUTHOR, new[0].searchsorted(number)] = authors.setdefault(author, len(authors))
+    return new, list(authors)
+
+
 def _nothing(owner: Owner) -> Columns:
     import numpy as np
 
     table, none = np.empty((len(_COLUMNS), 0), dtype=np.int64), np.empty(0, dtype=np.int64)
     rows = CandidateRows((), (), (None,), *[none] * 10)
-    return Columns(owner.rewritten, table, none, none, rows, {}, none)
+    return Columns(owner.rewritten, owner.changes, table, none, none, rows, {}, none)
 
 
 def _columns(named: Columns, table: Ints, count: int) -> Columns:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import apsw
 
 from threefold.backends.sqlite.connection import fetch, one
-from threefold.backends.sqlite.keys import marks, term_key, term_text
+from threefold.backends.sqlite.keys import term_key, term_text
 from threefold.model.codec import compact_json
 from threefold.model.rows import Row
 from threefold.model.times import from_micros
@@ -30,20 +30,20 @@ def index_rows(db: apsw.Connection, owner: int, rows: Sequence[tuple[int, Row]])
     db.executemany("INSERT OR IGNORE INTO waiting (row, owner) VALUES (?, ?)", [(number, owner) for number, _ in rows])
 
 
-def unindex_rows(db: apsw.Connection, owner: int, turns: Sequence[int], terms: set[str]) -> Counter[str]:
-    """Take the rows of turns out of the full-text index, the vectors and the queue; their terms go into `terms`.
-
-    The full-text index keeps no text, so it must be told exactly what was put in. Where another analyzer put it in
-    (another version of Unicode or of the stemmer), the index is first built anew.
-    """
+def renew_index(db: apsw.Connection) -> None:
+    """Build the index anew where another analyzer made it: another version of Unicode or of the stemmer."""
     if one(db, "SELECT value FROM meta WHERE key = 'analyzer'") != (ANALYZER,):
         reindex(db)
+
+
+def unindex_rows(
+    db: apsw.Connection, owner: int, rows: Iterable[tuple[int, str | None, str]], terms: set[str]
+) -> Counter[str]:
+    """Take rows (number, author, text) out of full text, vectors and queue; their terms go into `terms`.
+
+    The full-text index keeps no text, so it must be told exactly what was put in: see `renew_index`.
+    """
     gone: Counter[str] = Counter()
-    rows = fetch(
-        db,
-        f"SELECT id, author, text FROM rows WHERE +owner = ? AND turn IN ({marks(len(turns))})",
-        (owner, *turns),
-    )
     for number, author, text in rows:
         found = index_terms(f"{author}\n{text}" if author else text)
         terms.update(found)

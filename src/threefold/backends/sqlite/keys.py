@@ -14,6 +14,9 @@ import apsw
 from threefold.backends.sqlite.connection import one
 from threefold.model.scope import Scope
 
+# The key of a scope as a condition.
+WHOSE = "tenant = ? AND user = ? AND realm = ?"
+
 
 class Owner(NamedTuple):
     """An owner's number and counters: of rows and their words, and of changes that caches must know of."""
@@ -24,18 +27,19 @@ class Owner(NamedTuple):
     vectors: int
     replaced: int
     rewritten: int
+    changes: int
 
 
 def read_owner(db: apsw.Connection, scope: Scope) -> Owner | None:
     """The owner with its counters, or None where nothing was ever recorded for it."""
-    sql = f"SELECT {', '.join(Owner._fields)} FROM owners WHERE tenant = ? AND user = ?"
-    found = one(db, sql, (scope.tenant, scope.user))
+    sql = f"SELECT {', '.join(Owner._fields)} FROM owners WHERE {WHOSE}"
+    found = one(db, sql, scope.key)
     return None if found is None else Owner(*found)
 
 
 def find_owner(db: apsw.Connection, scope: Scope) -> int | None:
     """The owner's number, or None where nothing was ever recorded for it."""
-    found = one(db, "SELECT id FROM owners WHERE tenant = ? AND user = ?", (scope.tenant, scope.user))
+    found = one(db, f"SELECT id FROM owners WHERE {WHOSE}", scope.key)
     return None if found is None else int(found[0])
 
 
@@ -43,7 +47,7 @@ def make_owner(db: apsw.Connection, scope: Scope) -> int:
     """The owner's number, given one now if it is new."""
     owner = find_owner(db, scope)
     if owner is None:
-        db.execute("INSERT INTO owners (tenant, user) VALUES (?, ?)", (scope.tenant, scope.user))
+        db.execute("INSERT INTO owners (tenant, user, realm) VALUES (?, ?, ?)", scope.key)
         owner = db.last_insert_rowid()
     return owner
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import apsw
 
-from threefold.backends.sqlite import removal
-from threefold.backends.sqlite.commits import INSERT_FEEDBACK, insert, make_conversation, recorded
+from threefold.backends.sqlite.commits import INSERT_FEEDBACK
 from threefold.backends.sqlite.connection import fetch, one
-from threefold.backends.sqlite.keys import find_owner, make_owner
+from threefold.backends.sqlite.keys import WHOSE, find_owner, make_owner
 from threefold.backends.sqlite.records import read_feedback, read_record
+from threefold.backends.sqlite.turns import change, insert, make_conversation, recorded
 from threefold.backends.sqlite.upkeep import agree_on_model, store_vectors
 from threefold.errors import Conflict
 from threefold.model.commit import supersede
@@ -52,7 +52,7 @@ def turn_keys(db: apsw.Connection, scope: Scope, after: int, limit: int) -> tupl
 
 
 def moved(db: apsw.Connection, scope: Scope, keys: Sequence[TurnKey]) -> tuple[MovedTurn, ...]:
-    """The turns that still are what `keys` say; a replaced one has another number."""
+    """The turns that `keys` name, as they are now."""
     owner = find_owner(db, scope)
     if owner is None:
         return ()
@@ -71,7 +71,7 @@ def _moved(db: apsw.Connection, owner: int, key: TurnKey) -> MovedTurn | None:
     if found is None:
         return None
     positions, app, first = found
-    record = read_record(db, owner, key.arrival, key.conversation)
+    record = read_record(db, owner, key.arrival)
     feedback = read_feedback(db, owner, key.arrival)
     return MovedTurn(record, first or 0, positions, app, feedback, _vectors(db, owner, key.arrival))
 
@@ -108,21 +108,21 @@ def _receive(db: apsw.Connection, scope: Scope, owner: int, turn: MovedTurn) -> 
         if stored[1].digest == record.digest:
             _bring_in_step(db, owner, stored[0], turn)
         return False
-    if stored is not None:
-        removal.remove_turns(db, owner, [stored[0]])
-    db.executemany(
-        "DELETE FROM doomed WHERE tenant = ? AND user = ? AND digest = ?",
-        [(scope.tenant, scope.user, file.digest) for file in record.files],
-    )
     if conversation is None:
         conversation = make_conversation(db, owner, record, turn.made_by)
-    number = insert(db, owner, conversation, record, turn.position)
+    if stored is None:
+        number = insert(db, owner, conversation, record, turn.position)
+    else:
+        number = stored[0]
+        change(db, owner, conversation, number, record, turn.position)
+    db.executemany(
+        f"DELETE FROM doomed WHERE {WHOSE} AND digest = ?",
+        [(*scope.key, file.digest) for file in record.files],
+    )
     db.execute(
         "UPDATE conversations SET positions = max(positions, ?) WHERE owner = ? AND id = ?",
         (turn.positions, owner, conversation),
     )
-    if stored is not None:
-        removal.settle_conversation(db, owner, conversation)
     _bring_in_step(db, owner, number, turn)
     return True
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -9,16 +11,19 @@ from typing import Any
 import apsw
 
 from threefold.backends.sqlite.connection import fetch, one, scalar
-from threefold.backends.sqlite.keys import find_owner
-from threefold.backends.sqlite.records import read_feedback, read_record
+from threefold.backends.sqlite.keys import find_owner, marks
+from threefold.backends.sqlite.records import read_feedback, read_record, read_records
 from threefold.backends.sqlite.rows import LIVE
 from threefold.errors import Forbidden
-from threefold.model.record import CatalogEntry, Conversation, StoredTurn
+from threefold.model.record import CatalogEntry, Conversation, StoredTurn, TurnRecord
 from threefold.model.retention import Gone, tombstone
 from threefold.model.scope import Scope
 from threefold.model.times import from_micros, to_micros
 from threefold.model.titles import ABOUT_SIZE
 from threefold.ports import CatalogQuery
+
+# So many turns are read by their numbers; of more, those that come first in time.
+_FEW = 500
 
 
 def turn(db: apsw.Connection, scope: Scope, conversation: str, name: str, now: datetime) -> StoredTurn | Gone | None:
@@ -42,8 +47,30 @@ def turn(db: apsw.Connection, scope: Scope, conversation: str, name: str, now: d
         raise Forbidden(f"turn {name!r} of conversation {conversation!r} belongs to another app")
     if expires is not None and expires <= to_micros(now):
         return "expired"
-    record = replace(read_record(db, owner, number, conversation), title=title)
+    record = replace(read_record(db, owner, number), title=title)
     return StoredTurn(record, _ordinal(db, parent, started, name, now), read_feedback(db, owner, number))
+
+
+def records(
+    db: apsw.Connection, scope: Scope, keys: Sequence[tuple[str, str]], now: datetime
+) -> tuple[TurnRecord, ...]:
+    """The records of the named turns that are there and not over."""
+    owner = find_owner(db, scope)
+    if owner is None:
+        return ()
+    found = fetch(
+        db,
+        """SELECT t.id, t.app, t.expires, c.name, t.name FROM json_each(?) AS wanted
+           CROSS JOIN conversations AS c ON c.owner = ? AND c.name = wanted.value ->> 0
+           CROSS JOIN turns AS t ON t.conversation = c.id AND t.name = wanted.value ->> 1 AND +t.owner = c.owner
+           ORDER BY wanted.key""",
+        (json.dumps(list(dict.fromkeys(keys))), owner),
+    )
+    foreign = next((entry for entry in found if scope.app is not None and entry[1] != scope.app), None)
+    if foreign is not None:
+        raise Forbidden(f"turn {foreign[4]!r} of conversation {foreign[3]!r} belongs to another app")
+    live = [number for number, _, expires, *_ in found if expires is None or expires > to_micros(now)]
+    return read_records(db, owner, live)
 
 
 def _ordinal(db: apsw.Connection, conversation: int, started: int, name: str, now: datetime) -> int:
@@ -69,6 +96,7 @@ def catalog(db: apsw.Connection, scope: Scope, query: CatalogQuery) -> tuple[Cat
     if query.ordinal is not None:
         _nth(query, conditions, values)
     _window(scope, query, conditions, values)
+    _labelled(db, owner, query.labels, conditions, values)
     order = "DESC" if query.newest_first else "ASC"
     found = fetch(
         db,
@@ -115,6 +143,22 @@ def _window(scope: Scope, query: CatalogQuery, conditions: list[str], values: li
         comparison = "<" if query.newest_first else ">"
         conditions.append(f"(t.started, c.name, t.name) {comparison} (?, ?, ?)")
         values.extend([to_micros(started), conversation, name])
+
+
+def _labelled(
+    db: apsw.Connection, owner: int, labels: Sequence[Sequence[str]], conditions: list[str], values: list[Any]
+) -> None:
+    """Turns with one label of each group: a few are named, of many each that comes by is looked up."""
+    for group in labels:
+        having = f"SELECT turn FROM labels WHERE owner = ? AND label IN ({marks(len(group))})"
+        few = fetch(db, f"{having} LIMIT ?", (owner, *group, _FEW + 1))
+        if len(few) <= _FEW:
+            conditions[0] = "+t.owner = ?"
+            conditions.append("t.id IN (SELECT value FROM json_each(?))")
+            values.append(json.dumps([number for (number,) in few]))
+        else:
+            conditions.append(f"EXISTS ({having} AND turn = t.id)")
+            values.extend([owner, *group])
 
 
 def _entry(

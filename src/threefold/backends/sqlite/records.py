@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import apsw
 
 from threefold.backends.packing import unpack, unpack_log
@@ -11,42 +15,61 @@ from threefold.model.record import Feedback, FileEntry, TurnRecord
 from threefold.model.times import from_micros
 
 
-def read_record(db: apsw.Connection, owner: int, number: int, conversation: str) -> TurnRecord:
+def read_record(db: apsw.Connection, owner: int, number: int) -> TurnRecord:
     """The record of a turn that is there, with the title that the turn itself gave; its rows have no terms."""
-    ((name, state, agent, app, expires, digest, head, log, replay, title),) = fetch(
+    return read_records(db, owner, [number])[0]
+
+
+def read_records(db: apsw.Connection, owner: int, numbers: Sequence[int]) -> tuple[TurnRecord, ...]:
+    """The records of turns that are there, in their order: four statements, however many."""
+    mine = (json.dumps(numbers), owner)
+    heads = fetch(
         db,
-        """SELECT name, state, agent, app, expires, digest, head, log, replay, title FROM turns
-           WHERE +owner = ? AND id = ?""",
-        (owner, number),
+        """SELECT c.name, t.id, t.name, t.state, t.agent, t.app, t.expires, t.digest, t.head, t.log, t.replay, t.title
+           FROM json_each(?) AS wanted CROSS JOIN turns AS t ON t.id = wanted.value AND +t.owner = ?
+           CROSS JOIN conversations AS c ON c.id = t.conversation ORDER BY wanted.key""",
+        mine,
     )
-    rows = tuple(
-        make_row(name, *rest)
-        for rest in fetch(
-            db, f"SELECT {ROW} FROM rows AS r WHERE +owner = ? AND turn = ? ORDER BY seq", (owner, number)
-        )
+    of_turn = "FROM json_each(?) AS wanted CROSS JOIN {0} AS r ON r.turn = wanted.value AND +r.owner = ? ORDER BY {1}"
+    rows = _grouped(fetch(db, f"SELECT r.turn, {ROW} {of_turn.format('rows', 'r.turn, r.seq')}", mine))
+    files = _grouped(
+        fetch(db, f"SELECT r.turn, r.path, r.digest, r.size, r.mime {of_turn.format('files', 'r.turn, r.path')}", mine)
     )
+    labels = _grouped(fetch(db, f"SELECT r.turn, r.label {of_turn.format('labels', 'r.turn, r.label')}", mine))
+    return tuple(
+        _record(head, rows.get(head[1], ()), files.get(head[1], ()), labels.get(head[1], ())) for head in heads
+    )
+
+
+def _grouped(found: Sequence[tuple[Any, ...]]) -> Mapping[int, list[Sequence[Any]]]:
+    """What was found by its first column, the turn's number."""
+    groups: dict[int, list[Sequence[Any]]] = {}
+    for turn, *rest in found:
+        groups.setdefault(turn, []).append(rest)
+    return groups
+
+
+def _record(
+    head: Sequence[Any], rows: Sequence[Sequence[Any]], files: Sequence[Sequence[Any]], labels: Sequence[Sequence[Any]]
+) -> TurnRecord:
+    conversation, _, name, state, agent, app, expires, digest, submitted, log, replay, title = head
+    own = tuple(make_row(name, *row) for row in rows)
     return TurnRecord(
         conversation=conversation,
         turn=name,
         state=state,
-        log=unpack_log(bytes(log), {row.seq: row.text for row in rows}),
-        rows=rows,
-        files=_files(db, owner, number),
+        log=unpack_log(bytes(log), {row.seq: row.text for row in own}),
+        rows=own,
+        files=tuple(FileEntry(*file) for file in files),
         replay={} if replay is None else unpack(bytes(replay)),
         digest=bytes(digest).hex(),
-        head=head,
+        head=submitted,
         title=title,
         app=app,
         agent=agent,
         expires=None if expires is None else from_micros(expires),
+        labels=tuple(label for (label,) in labels),
     )
-
-
-def _files(db: apsw.Connection, owner: int, number: int) -> tuple[FileEntry, ...]:
-    found = fetch(
-        db, "SELECT path, digest, size, mime FROM files WHERE owner = ? AND turn = ? ORDER BY path", (owner, number)
-    )
-    return tuple(FileEntry(*entry) for entry in found)
 
 
 def read_feedback(db: apsw.Connection, owner: int, number: int) -> tuple[Feedback, ...]:

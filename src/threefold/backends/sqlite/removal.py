@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TypeVar
 
@@ -11,8 +12,8 @@ import apsw
 
 from threefold.backends.sqlite import scrubbing
 from threefold.backends.sqlite.connection import fetch, one, scalar
-from threefold.backends.sqlite.indexing import forget_words, unindex_rows
-from threefold.backends.sqlite.keys import find_owner, marks
+from threefold.backends.sqlite.indexing import forget_words, renew_index, unindex_rows
+from threefold.backends.sqlite.keys import WHOSE, find_owner, marks
 from threefold.errors import Forbidden
 from threefold.model.retention import Gone, Target, tombstone
 from threefold.model.scope import Scope
@@ -30,17 +31,19 @@ def remove_turns(db: apsw.Connection, owner: int, turns: Sequence[int], whole_ow
 
     Conversations keep standing, with their count lowered; blobs that nothing refers to any more are marked as doomed.
     """
+    renew_index(db)
     gone: Counter[str] = Counter()
     terms: set[str] = set()
     words = 0
     for chunk in _chunks(turns):
         held = f"WHERE +owner = ? AND turn IN ({marks(len(chunk))})"
         words += scalar(db, f"SELECT coalesce(sum(word_count), 0) FROM rows {held}", (owner, *chunk))
-        gone += unindex_rows(db, owner, chunk, terms)
-        gone += _doom_files(db, owner, chunk)
-        for table, store in (("rows", "rows"), ("feedback", "feedback")):
+        rows = fetch(db, f"SELECT id, author, text FROM rows {held}", (owner, *chunk))
+        gone += unindex_rows(db, owner, rows, terms)
+        gone += doom_files(db, owner, chunk)
+        for table in ("rows", "feedback", "labels"):
             db.execute(f"DELETE FROM {table} {held}", (owner, *chunk))
-            gone[store] += db.changes()
+            gone[table] += db.changes()
         fewer = fetch(
             db,
             f"SELECT count(*), conversation FROM turns WHERE +owner = ? AND id IN ({marks(len(chunk))}) GROUP BY 2",
@@ -68,15 +71,16 @@ def _chunks(items: Sequence[T]) -> Iterator[Sequence[T]]:
         yield items[start : start + _CHUNK]
 
 
-def _doom_files(db: apsw.Connection, owner: int, turns: Sequence[int]) -> Counter[str]:
+def doom_files(db: apsw.Connection, owner: int, turns: Sequence[int]) -> Counter[str]:
+    """Take their files from turns, and mark blobs that nothing refers to any more as doomed."""
     held = f"turn IN ({marks(len(turns))})"
     digests = fetch(db, f"SELECT DISTINCT digest FROM files WHERE owner = ? AND {held}", (owner, *turns))
     db.execute(f"DELETE FROM files WHERE owner = ? AND {held}", (owner, *turns))
     files = db.changes()
     for (digest,) in digests:
         db.execute(
-            """INSERT OR IGNORE INTO doomed (tenant, user, digest)
-               SELECT tenant, user, ?1 FROM owners
+            """INSERT OR IGNORE INTO doomed (tenant, user, realm, digest)
+               SELECT tenant, user, realm, ?1 FROM owners
                WHERE id = ?2 AND NOT EXISTS (SELECT 1 FROM files WHERE owner = ?2 AND digest = ?1)""",
             (digest, owner),
         )
@@ -86,10 +90,12 @@ def _doom_files(db: apsw.Connection, owner: int, turns: Sequence[int]) -> Counte
 def purge(db: apsw.Connection, scope: Scope, target: Target, blobs: Blobs) -> Counter[str]:
     """Remove what the target names; leaves tombstones of turns and conversations, none of users and tenants."""
     if target.tenant:
-        users = [user for (user,) in fetch(db, "SELECT user FROM owners WHERE tenant = ?", (scope.tenant,))]
-        return sum((_purge_owner(db, Scope(user, scope.tenant), blobs) for user in users), Counter())
+        keys = fetch(db, "SELECT tenant, user, realm FROM owners WHERE tenant = ?", (scope.tenant,))
+        return sum((_purge_owner(db, Scope.of(*key), blobs) for key in keys), Counter())
     if target.conversation is None and scope.app is None:
-        return _purge_owner(db, scope, blobs)
+        realms = fetch(db, "SELECT realm FROM owners WHERE tenant = ? AND user = ?", (scope.tenant, scope.user))
+        owners = [replace(scope, realm=realm) for realm in {scope.realm, *(realm for (realm,) in realms)}]
+        return sum((_purge_owner(db, owner, blobs) for owner in owners), Counter())
     owner = find_owner(db, scope)
     return Counter() if owner is None else _purge_conversations(db, owner, scope, target)
 
@@ -106,9 +112,7 @@ def _purge_owner(db: apsw.Connection, scope: Scope, blobs: Blobs) -> Counter[str
         db.execute("DELETE FROM owners WHERE id = ?", (owner,))
         gone["owners"] += db.changes()
     # Also what a killed writer left before its commit.
-    doomed = {
-        d for (d,) in fetch(db, "SELECT digest FROM doomed WHERE tenant = ? AND user = ?", (scope.tenant, scope.user))
-    }
+    doomed = {digest for (digest,) in fetch(db, f"SELECT digest FROM doomed WHERE {WHOSE}", scope.key)}
     gone["blobs"] += blobs.sweep(scope, doomed)
     return gone
 
@@ -197,12 +201,12 @@ def expire(db: apsw.Connection, now: int, limit: int) -> int:
     return len(over)
 
 
-Doomed = tuple[str, str, str]
+Doomed = tuple[str, str, str, str]
 
 
 def doomed_blobs(db: apsw.Connection) -> set[Doomed]:
-    """(tenant, user, digest) of blobs whose last reference was removed."""
-    return set(fetch(db, "SELECT tenant, user, digest FROM doomed"))
+    """(tenant, user, realm, digest) of blobs whose last reference was removed."""
+    return set(fetch(db, "SELECT tenant, user, realm, digest FROM doomed"))
 
 
 def delete_doomed_blobs(db: apsw.Connection, blobs: Blobs, committed: set[Doomed]) -> int:
@@ -211,10 +215,10 @@ def delete_doomed_blobs(db: apsw.Connection, blobs: Blobs, committed: set[Doomed
     Only those in `committed`, read before: what a neighbour in the same group of writes put on the list may be undone.
     """
     doomed: dict[Scope, list[str]] = {}
-    for tenant, user, digest in sorted(committed & doomed_blobs(db)):
-        doomed.setdefault(Scope(user, tenant), []).append(digest)
+    for *key, digest in sorted(committed & doomed_blobs(db)):
+        doomed.setdefault(Scope.of(*key), []).append(digest)
     deleted = sum(blobs.discard(blobs.key(scope), digests, _WHENEVER) for scope, digests in doomed.items())
-    db.executemany("DELETE FROM doomed WHERE tenant = ? AND user = ? AND digest = ?", committed)
+    db.executemany(f"DELETE FROM doomed WHERE {WHOSE} AND digest = ?", committed)
     return deleted
 
 
@@ -224,10 +228,8 @@ def unreferenced(db: apsw.Connection, scope: Scope, digests: Collection[str]) ->
     for chunk in _chunks(list(digests)):
         those = f"digest IN ({marks(len(chunk))})"
         loose -= {d for (d,) in fetch(db, f"SELECT digest FROM files WHERE owner = ? AND {those}", (owner, *chunk))}
-        whose = (scope.tenant, scope.user, *chunk)
-        loose -= {
-            d for (d,) in fetch(db, f"SELECT digest FROM doomed WHERE tenant = ? AND user = ? AND {those}", whose)
-        }
+        listed = fetch(db, f"SELECT digest FROM doomed WHERE {WHOSE} AND {those}", (*scope.key, *chunk))
+        loose -= {digest for (digest,) in listed}
     return loose
 
 
@@ -238,6 +240,6 @@ def collect(db: apsw.Connection, scope: Scope, digests: Collection[str], before:
 
 def collect_strays(db: apsw.Connection, found: Mapping[str, Collection[str]], before: datetime, blobs: Blobs) -> int:
     """As `collect`, for keys that are no owner's, nor that of a purge's list."""
-    owners = fetch(db, "SELECT tenant, user FROM owners UNION SELECT tenant, user FROM doomed")
-    known = {blobs.key(Scope(user, tenant)) for tenant, user in owners}
+    owners = fetch(db, "SELECT tenant, user, realm FROM owners UNION SELECT tenant, user, realm FROM doomed")
+    known = {blobs.key(Scope.of(*key)) for key in owners}
     return sum(blobs.discard(key, found[key], before) for key in found.keys() - known)

@@ -11,6 +11,7 @@ import apsw
 from threefold.backends.sqlite.columns import ColumnCache, Columns
 from threefold.backends.sqlite.connection import fetch
 from threefold.backends.sqlite.keys import Owner, read_owner
+from threefold.backends.sqlite.labels import LabelCache
 from threefold.backends.sqlite.vectors import VectorCache
 from threefold.backends.sqlite.words import Words
 from threefold.model.candidates import Candidates, Hits
@@ -41,11 +42,13 @@ class Caches:
     def __init__(self) -> None:
         self.columns = ColumnCache()
         self.vectors = VectorCache()
+        self.labels = LabelCache()
 
     def clear(self) -> None:
         """Forget everything."""
         self.columns.clear()
         self.vectors.clear()
+        self.labels.clear()
 
 
 def candidates(db: apsw.Connection, query: Query, caches: Caches) -> Candidates:
@@ -54,7 +57,7 @@ def candidates(db: apsw.Connection, query: Query, caches: Caches) -> Candidates:
     if owner is None:
         return Candidates.of((), dict.fromkeys(query.lists, ()))
     columns = caches.columns.of(db, owner)
-    found = _Found(columns, _seen(db, owner, columns, query), query.depth)
+    found = _Found(columns, _seen(db, owner, columns, query, caches.labels), query.depth)
     words = Words(db, owner, columns)
     if "lexical" in query.lists:
         found.take_words("lexical", words, phrases_of(query.terms))
@@ -119,15 +122,17 @@ def _best(places: Ints, scores: npt.NDArray[np.floating], depth: int, latest_fir
     return Hits(places[order], scores[order].astype(np.float64))
 
 
-def _seen(db: apsw.Connection, owner: Owner, columns: Columns, query: Query) -> Bools | None:
+def _seen(db: apsw.Connection, owner: Owner, columns: Columns, query: Query, labels: LabelCache) -> Bools | None:
     """Which rows the filter lets through; None where it is all."""
     import numpy as np
 
-    seen = list(_conditions(db, owner, columns, query))
+    seen = list(_conditions(db, owner, columns, query, labels))
     return np.logical_and.reduce(seen) if seen else None
 
 
-def _conditions(db: apsw.Connection, owner: Owner, columns: Columns, query: Query) -> Iterable[Bools]:
+def _conditions(
+    db: apsw.Connection, owner: Owner, columns: Columns, query: Query, labels: LabelCache
+) -> Iterable[Bools]:
     import numpy as np
 
     where, rows, now = query.where, columns.rows, to_micros(query.where.now)
@@ -147,6 +152,8 @@ def _conditions(db: apsw.Connection, owner: Owner, columns: Columns, query: Quer
         by = " AND ".join(f"{column} = ?" for column in asked)
         turns = fetch(db, f"SELECT id FROM turns WHERE owner = ? AND {by}", (owner.id, *asked.values()))
         yield np.isin(columns.turns, [number for (number,) in turns])[rows.turn]
+    for group in where.labels:
+        yield labels.rows(db, owner, columns, group)
 
 
 def _corrected(

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from threefold.model.commit import Commit, Outcome
     from threefold.model.moving import MovedTurn, TurnKey
     from threefold.model.query import Query
-    from threefold.model.record import CatalogEntry, Conversation, StoredTurn
+    from threefold.model.record import CatalogEntry, Conversation, StoredTurn, TurnRecord
     from threefold.model.retention import Gone, Receipt, Target
     from threefold.model.rows import RowKey, StoredRow
     from threefold.ports import Blobs, CatalogQuery, PendingRow, StoreState
@@ -85,6 +85,13 @@ class SqliteStore:
 
         with self._readers.snapshot() as db:
             return reads.turn(db, scope, conversation, turn, now)
+
+    def records(self, scope: Scope, keys: Sequence[tuple[str, str]], now: datetime) -> tuple[TurnRecord, ...]:
+        """See `Store.records`."""
+        from threefold.backends.sqlite import reads
+
+        with self._readers.snapshot() as db:
+            return reads.records(db, scope, keys, now)
 
     def catalog(self, scope: Scope, query: CatalogQuery) -> tuple[CatalogEntry, ...]:
         """See `Store.catalog`."""
@@ -193,8 +200,12 @@ class SqliteStore:
     def blob_refs(self) -> Iterator[tuple[Scope, str]]:
         """See `Upkeep.blob_refs`."""
         with self._readers.snapshot() as db:
-            found = fetch(db, "SELECT o.tenant, o.user, f.digest FROM files AS f JOIN owners AS o ON o.id = f.owner")
-        return iter([(Scope(user, tenant), digest) for tenant, user, digest in found])
+            found = fetch(
+                db,
+                """SELECT o.tenant, o.user, o.realm, f.digest FROM files AS f
+                           JOIN owners AS o ON o.id = f.owner""",
+            )
+        return iter([(Scope.of(*key), digest) for *key, digest in found])
 
     def collect(self, scope: Scope, digests: Collection[str], before: datetime) -> int:
         """See `Upkeep.collect`. Looks first without the lock, so that a store without leftovers is never held up."""
@@ -213,8 +224,8 @@ class SqliteStore:
     def scopes(self) -> Iterator[Scope]:
         """See `Upkeep.scopes`."""
         with self._readers.snapshot() as db:
-            found = fetch(db, "SELECT tenant, user FROM owners ORDER BY id")
-        return iter([Scope(user, tenant) for tenant, user in found])
+            found = fetch(db, "SELECT tenant, user, realm FROM owners ORDER BY id")
+        return iter([Scope.of(*key) for key in found])
 
     def state(self, now: datetime, check: bool = False) -> StoreState:
         """See `Upkeep.state`."""

@@ -37,16 +37,17 @@ def claim(db: apsw.Connection, limit: int, now: datetime, lease_seconds: float) 
     db.execute("UPDATE waiting SET due = ? WHERE row IN (SELECT value FROM json_each(?))", (until, wanted))
     claimed = fetch(
         db,
-        """SELECT w.row, o.tenant, o.user, c.name, t.name, r.seq, r.author, r.text, w.attempts
+        """SELECT o.tenant, o.user, o.realm, w.row, c.name, t.name, r.seq, r.author, r.text, w.attempts
            FROM json_each(?) AS wanted CROSS JOIN waiting AS w ON w.row = wanted.value
            CROSS JOIN rows AS r ON r.id = w.row AND +r.owner = w.owner CROSS JOIN owners AS o ON o.id = r.owner
            CROSS JOIN turns AS t ON t.id = r.turn CROSS JOIN conversations AS c ON c.id = r.conversation""",
         (wanted,),
     )
-    scopes = {(tenant, user): Scope(user, tenant) for tenant, user in {row[1:3] for row in claimed}}
+    scopes = {key: Scope.of(*key) for key in {row[:3] for row in claimed}}
     return tuple(
-        PendingRow(scopes[tenant, user], RowKey(conversation, turn, seq), _spoken(author, text), attempts, number)
-        for number, tenant, user, conversation, turn, seq, author, text, attempts in claimed
+        PendingRow(scopes[row[:3]], RowKey(conversation, turn, seq), _spoken(author, text), attempts, number)
+        for row in claimed
+        for number, conversation, turn, seq, author, text, attempts in [row[3:]]
     )
 
 
@@ -103,20 +104,21 @@ def store_vectors(db: apsw.Connection, vectors: Sequence[tuple[tuple[int, int], 
     import numpy as np
 
     packed = np.asarray([vector for _, vector in vectors], dtype="<f2")
-    first: dict[int, int] = {}
-    for (owner, row), _ in vectors:
-        first[owner] = min(row, first.get(owner, row))
-    last = {owner: one(db, "SELECT max(row) FROM vectors WHERE owner = ?", (owner,)) for owner in first}
-    between = {owner: found is not None and (found[0] or 0) >= first[owner] for owner, found in last.items()}
+    places = {place for place, _ in vectors}
+    last = {
+        owner: scalar(db, "SELECT coalesce(max(row), 0) FROM vectors WHERE owner = ?", (owner,))
+        for owner in {owner for owner, _ in places}
+    }
     db.executemany(
         "INSERT OR REPLACE INTO vectors (owner, row, embedding) VALUES (?, ?, ?)",
         [(*place, vector.data) for (place, _), vector in zip(vectors, packed, strict=True)],
     )
-    places = {place for place, _ in vectors}
     db.executemany("DELETE FROM waiting WHERE +owner = ? AND row = ?", places)
+    db.executemany("UPDATE owners SET vectors = vectors + 1 WHERE id = ?", [(owner,) for owner in last])
+    # A cache reads on behind the last it has; what lies before that is marked.
     db.executemany(
-        "UPDATE owners SET vectors = vectors + 1, replaced = replaced + ? WHERE id = ?",
-        [(replaced, owner) for owner, replaced in between.items()],
+        "UPDATE rows SET vector_change = (SELECT vectors FROM owners WHERE id = ?1) WHERE +owner = ?1 AND id = ?2",
+        [(owner, row) for owner, row in places if row <= last[owner]],
     )
     return len(places)
 

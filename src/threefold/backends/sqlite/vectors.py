@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -25,7 +26,7 @@ CACHE_BYTES: Final = 256 * 2**20
 class _Matrix:
     """One owner's vectors: the first `count` of `all_ids` int64 (room,) and of `held` float32 (room, dimensions).
 
-    Ids ascend. `changes` and `replaced` are the owner's counters when they were read.
+    Ids ascend. `changes` and `replaced` are the owner's counters, of `vectors` and so named, when they were read.
     """
 
     changes: int
@@ -51,11 +52,12 @@ class VectorCache:
     """The most recently used owners' vectors.
 
     Each entry is checked against the owner's counters in the same snapshot, since other processes write too. What was
-    only added to is read on from where it ended.
+    added to is read on from where it ended, and those that went or came before that are taken out or put in. A snapshot
+    from before that reads for itself.
     """
 
     def __init__(self, max_bytes: int = CACHE_BYTES) -> None:
-        self._recent: Recent[_Matrix] = Recent(max_bytes)
+        self._recent: Recent[int, _Matrix] = Recent(max_bytes)
 
     def scores(self, db: apsw.Connection, owner: Owner, vector: np.ndarray) -> tuple[Ints, Vectors]:
         """The numbers of the owner's rows that have a vector, ascending, and the inner products with this one."""
@@ -68,14 +70,15 @@ class VectorCache:
 
     def _matrix(self, db: apsw.Connection, owner: Owner) -> _Matrix:
         held = self._recent.get(owner.id)
-        if held is not None and held.changes == owner.vectors:
-            matrix = held
-        elif held is not None and held.replaced == owner.replaced and held.changes < owner.vectors and held.count:
-            matrix = _grown(held, _load(db, owner, int(held.ids[-1])))
-        else:
-            matrix = _load(db, owner)
-        self._recent.put(owner.id, matrix)
-        return matrix
+        if held is not None and held.changes > owner.vectors:
+            return _load(db, owner)
+        if held is None or held.replaced != owner.replaced or not held.count:
+            held = _load(db, owner)
+        elif held.changes != owner.vectors:
+            held = _changed(db, owner, held)
+            held = _grown(held, _load(db, owner, int(held.ids[-1]) if held.count else -1))
+        self._recent.put(owner.id, held)
+        return held
 
     def clear(self) -> None:
         """Forget everything that is held in memory."""
@@ -83,14 +86,43 @@ class VectorCache:
 
 
 def _load(db: apsw.Connection, owner: Owner, after: int = -1) -> _Matrix:
+    sql = "SELECT row, embedding FROM vectors WHERE owner = ? AND row > ? ORDER BY row"
+    return _unpacked(owner, fetch(db, sql, (owner.id, after)))
+
+
+def _unpacked(owner: Owner, found: Sequence[tuple[int, bytes]]) -> _Matrix:
     import numpy as np
 
-    sql = "SELECT row, embedding FROM vectors WHERE owner = ? AND row > ? ORDER BY row"
-    found = fetch(db, sql, (owner.id, after))
     ids = np.fromiter((row for row, _ in found), dtype=np.int64, count=len(found))
     packed = np.frombuffer(b"".join([embedding for _, embedding in found]), dtype="<f2")
     vectors = packed.astype(np.float32).reshape(len(found), -1 if len(found) else 0)
     return _Matrix(owner.vectors, owner.replaced, len(found), ids, vectors)
+
+
+def _changed(db: apsw.Connection, owner: Owner, held: _Matrix) -> _Matrix:
+    """What is held up to the last that is not marked since, with the marked ones before that as they are now.
+
+    A copy where there are any, also behind the end: others may be reading what is held, or growing it without them.
+    """
+    import numpy as np
+
+    marked = fetch(
+        db,
+        """SELECT r.id, v.embedding FROM rows AS r INDEXED BY rows_with_other_vectors
+           LEFT JOIN vectors AS v ON v.owner = r.owner AND v.row = r.id
+           WHERE r.owner = ? AND r.vector_change > 0 AND r.vector_change > ? ORDER BY r.id""",
+        (owner.id, held.changes),
+    )
+    if not marked:
+        return held
+    kept = np.isin(held.ids, [row for row, _ in marked], assume_unique=True, invert=True)
+    ids, vectors = held.ids[kept], held.vectors[kept]
+    last = ids[-1] if len(ids) else -1
+    new = _unpacked(owner, [(row, embedding) for row, embedding in marked if embedding is not None and row <= last])
+    if new.count:
+        places = ids.searchsorted(new.ids)
+        ids, vectors = np.insert(ids, places, new.ids), np.insert(vectors, places, new.vectors, axis=0)
+    return _Matrix(new.changes, new.replaced, len(ids), ids, vectors)
 
 
 def _grown(held: _Matrix, new: _Matrix) -> _Matrix:

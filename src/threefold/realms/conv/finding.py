@@ -5,28 +5,22 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
-from threefold.errors import InvalidInput, ThreefoldError
+from threefold.errors import InvalidInput
 from threefold.model.candidates import Candidates
 from threefold.model.clean import storable
 from threefold.model.kinds import ROLES
-from threefold.model.query import LISTS, Filter, ListName, Query
+from threefold.model.query import Filter, ListName, Query
 from threefold.model.scope import Scope, check_id
 from threefold.model.times import Moment, parse_moment
+from threefold.realms.asking import MAX_QUERY, question_for
 from threefold.realms.conv.hits import Presentation, Results, present
-from threefold.realms.conv.wiring import Ports
-from threefold.search.embedding import embed
+from threefold.realms.wiring import Ports
 from threefold.search.rank import Ranking, by_conversation, by_turn, depth_for, rank
 from threefold.text.dates import periods
-from threefold.text.terms import query_terms
-
-if TYPE_CHECKING:
-    import numpy as np
 
 MAX_LIMIT = 10_000
-# Longer questions are cut: what stands there is a document, and every word of it costs a look-up.
-MAX_QUERY, MAX_TERMS = 10_000, 256
 # How often a search asks for longer lists where these gave fewer hits than wanted, and how much longer: a power of 2.
 MAX_DEEPER, DEEPER = 3, 4
 # Turns of a conversation that come with a hit that is grouped by conversation, the best one included.
@@ -91,43 +85,6 @@ def find(scope: Scope, ports: Ports, request: Request) -> Results:
     shown = Presentation(query.terms + _variants(found), snippets, neighbours, request.explain)
     hits = present(placing, groups, rows, shown)
     return Results(hits, _mode(query, found), (*warnings, *found.warnings), found.corrections)
-
-
-def question_for(
-    scope: Scope, ports: Ports, text: str, where: Filter, lists: Sequence[ListName], depth: int
-) -> tuple[Query, tuple[str, ...]]:
-    """The question for the store, and warnings about what cannot be asked."""
-    unknown = [name for name in lists if name not in LISTS]
-    if unknown or not lists:
-        raise InvalidInput(f"lists must name some of {', '.join(LISTS)}, not {unknown or 'nothing'}")
-    wanted = tuple(name for name in LISTS if name in lists)
-    vector, warning = _vector(ports, text[:MAX_QUERY]) if "semantic" in wanted else (None, None)
-    model = None if ports.embedder is None else ports.embedder.name
-    asked = text[:MAX_QUERY]
-    terms = query_terms(asked)
-    warnings = [] if warning is None else [warning]
-    if len(text) > MAX_QUERY or len(terms) > MAX_TERMS:
-        warnings.append(
-            f"the question is long: its first {MAX_QUERY:,} characters and {MAX_TERMS} words were searched for"
-        )
-    return Query(scope, where, terms[:MAX_TERMS], wanted, vector, model, depth), tuple(warnings)
-
-
-def _vector(ports: Ports, text: str) -> tuple[np.ndarray | None, str | None]:
-    """The question's vector; or why there is none. A model that loads in the background is never waited for."""
-    embedder = ports.embedder
-    if embedder is None:
-        return None, "semantic search is off: the store was opened without an embedder"
-    try:
-        if not embedder.ready:
-            ports.warm()
-            if not embedder.ready:
-                return None, f"semantic search is off for the moment: the model {embedder.name!r} is being loaded"
-        vector = embed(embedder, [text])[0]
-    except ThreefoldError as error:
-        return None, f"semantic search is off: the embedder failed: {error}"
-    # All zeros: the model knows nothing of this text, such as one in a script that it never saw.
-    return (vector if vector.any() else None), None
 
 
 def _mode(query: Query, found: Candidates) -> str:

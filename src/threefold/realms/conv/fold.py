@@ -19,6 +19,7 @@ from threefold.model.scope import Scope, check_id
 from threefold.model.times import iso
 from threefold.model.turn import Turn
 from threefold.realms.conv.limits import check_file, check_submissions, check_summary
+from threefold.realms.redacting import distinct
 from threefold.text.terms import index_terms
 
 
@@ -55,6 +56,7 @@ def fold(scope: Scope, turn: Turn, expires: datetime | None) -> Folded:
         counts=dict(Counter(block.type for block in blocks)),
         error=None if turn.error is None else storable(turn.error),
         origin=plain_json(dict(turn.origin), "origin") if turn.origin else {},
+        redacted={storable(kind): int(n) for kind, n in sorted(turn.redacted.items())},
     )
     replay = {
         key: plain_json(list(value), f"replay.{key}")
@@ -121,21 +123,9 @@ def _prompt(i: int) -> str:
 
 def _attachment_paths(turn: Turn) -> list[str]:
     """One distinct path for each attachment: a repeated name gets a number before its ending."""
-    return _distinct(
+    return distinct(
         f"user.attachments/{check_path(a.name.replace(chr(92), '/').split('/')[-1])}" for a in turn.attachments
     )
-
-
-def _distinct(paths: Iterable[str]) -> list[str]:
-    taken: dict[str, None] = {}
-    for path in paths:
-        candidate, n = path, 1
-        stem, dot, ending = path.rpartition(".")
-        while candidate in taken:
-            n += 1
-            candidate = f"{stem}-{n}.{ending}" if dot and "/" not in ending else f"{path}-{n}"
-        taken[candidate] = None
-    return list(taken)
 
 
 def _files(turn: Turn) -> tuple[tuple[FileEntry, ...], dict[str, bytes]]:

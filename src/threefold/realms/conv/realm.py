@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -16,7 +16,8 @@ from threefold.ports import CatalogQuery
 from threefold.realms.conv.finding import MAX_LIMIT, Grouping, Request, SearchScope, check_limit, check_text, find
 from threefold.realms.conv.hits import Results
 from threefold.realms.conv.refs import turn_ref
-from threefold.realms.conv.wiring import Ports
+from threefold.realms.redacting import Pass
+from threefold.realms.wiring import Ports
 from threefold.search.rank import Ranking
 
 if TYPE_CHECKING:
@@ -49,8 +50,12 @@ class Conv:
 
         return TurnHandle(conversation, self._record_handle, self._ports.clock, turn, title, started)
 
-    def _record_handle(self, turn: Turn) -> tuple[str, str]:
-        return turn_ref(turn.conversation, turn.id), self.record(turn)
+    def _record_handle(self, turn: Turn) -> tuple[str, str, Mapping[str, int]]:
+        from threefold.realms.conv.redacting import redact
+
+        kept = redact(turn, self._ports.redact)
+        (outcome,) = self._record_kept((kept,))
+        return turn_ref(turn.conversation, turn.id), outcome, kept.redacted
 
     def record(self, turn: Turn) -> Outcome:
         """Record a whole turn: its blobs first, then everything else in one transaction.
@@ -66,6 +71,11 @@ class Conv:
 
     def record_all(self, turns: Sequence[Turn]) -> tuple[Outcome, ...]:
         """Record several turns in one transaction, all or none; one outcome for each. Raises as `record`."""
+        from threefold.realms.conv.redacting import redact
+
+        return self._record_kept([redact(turn, self._ports.redact) for turn in turns])
+
+    def _record_kept(self, turns: Sequence[Turn]) -> tuple[Outcome, ...]:
         from threefold.model.commit import Commit, RecordTurn
         from threefold.realms.conv.fold import fold
 
@@ -257,7 +267,8 @@ class Conv:
                 f"origin {origin!r} must be user, or machine with a reaction: only a user takes one back"
             )
         found = self.stored(self.parse(ref, conversation)).record
-        kept = None if text is None else storable(check_text(text, "text"))
+        said = Pass(self._ports.redact).optional(None if text is None else check_text(text, "text"))
+        kept = None if said is None else storable(said)
         given = None if reaction is None else Feedback(reaction, self._ports.clock(), kept, origin)
         self._ports.store.commit(Commit(self._scope, (PutFeedback(found.conversation, found.turn, given),)))
 

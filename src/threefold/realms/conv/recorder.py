@@ -46,7 +46,8 @@ class TurnHandle:
 
     Leaving the block records the turn: `completed`, `failed` where an exception ends it, `cancelled` where the task is
     cancelled or interrupted. The exception goes on. After recording, `ref` is the reference of the whole turn and
-    `outcome` is `created`, `replaced` or `unchanged`; a later call is a `Conflict`.
+    `outcome` is `created`, `replaced` or `unchanged`; a later call is a `Conflict`. `redacted` is how many things of
+    which kind were taken out by the store's rule, if it has one.
 
     Times (`at`) are datetimes, ISO text or seconds since 1970; left out, it is the moment of the call.
     """
@@ -54,7 +55,7 @@ class TurnHandle:
     def __init__(
         self,
         conversation: str,
-        record: Callable[[Turn], tuple[str, str]],
+        record: Callable[[Turn], tuple[str, str, Mapping[str, int]]],
         clock: Callable[[], datetime],
         turn_id: str | None = None,
         title: str | None = None,
@@ -66,6 +67,7 @@ class TurnHandle:
         self._closed = False
         self.ref: str | None = None
         self.outcome: str | None = None
+        self.redacted: Mapping[str, int] = {}
         self._record, self._clock = record, clock
         self._started = clock() if started is None else parse_moment(started, "started")
         self._backdated = started is not None
@@ -245,7 +247,7 @@ class TurnHandle:
         """Record the turn now and return its reference; doing so again without changes changes nothing."""
         turn = self.value()
         self._ended = turn.ended
-        self.ref, self.outcome = self._record(turn)
+        self.ref, self.outcome, self.redacted = self._record(turn)
         return self.ref
 
     def __enter__(self) -> Self:

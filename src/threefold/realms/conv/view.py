@@ -82,6 +82,7 @@ class TurnView:
     agent: str | None = None
     app: str | None = None
     origin: Mapping[str, Any] = field(default_factory=dict)
+    redacted: Mapping[str, int] = field(default_factory=dict)
 
 
 def materialise(stored: StoredTurn) -> TurnView:
@@ -122,6 +123,7 @@ def materialise(stored: StoredTurn) -> TurnView:
         agent=record.agent,
         app=record.app,
         origin=log.origin,
+        redacted=log.redacted,
     )
 
 
@@ -194,6 +196,7 @@ def view_to_json(view: TurnView) -> dict[str, Any]:
         "agent": view.agent,
         "app": view.app,
         "origin": dict(view.origin),
+        "redacted": dict(view.redacted),
     }
 
 

@@ -26,6 +26,7 @@ class Context:
     json: bool
     blobs: str | None = None
     embedder: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    redact: str | None = None
 
     @property
     def embedder_named(self) -> bool:
@@ -42,7 +43,8 @@ class Context:
         """
         if not make and not self.store_exists():
             raise NotFound(f"no store at {self.store}; `threefold import PATH` makes one, --db STORE names another")
-        return threefold.open(self.store, background=background, blobs=self.blobs, **self.embedder)
+        settings = {"blobs": self.blobs, "redact": self.redact, **self.embedder}
+        return threefold.open(self.store, background=background, **settings)
 
     def store_exists(self) -> bool:
         """Whether there is a store already; of one that is named by a URL nothing is known before it is opened."""

@@ -7,12 +7,12 @@ import gc
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from threefold import __version__
 from threefold.app import default_blobs, default_store
 from threefold.errors import ThreefoldError
-from threefold.surfaces.cli import care, embedder, histories, reading, transfer, work
+from threefold.surfaces.cli import care, embedder, histories, memories, reading, transfer, work
 from threefold.surfaces.cli import demo as demonstration
 from threefold.surfaces.cli.context import Context
 
@@ -40,11 +40,21 @@ def parser() -> argparse.ArgumentParser:
     root.add_argument("--version", action="version", version=f"threefold {__version__}")
     _common(root, fresh=True)
     commands = root.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for module in (demonstration, histories, reading, transfer, care, work):
+    for module in (demonstration, histories, reading, memories, transfer, care, work):
         module.add_commands(commands)
     for command in commands.choices.values():
         _common(command, fresh=False)
+        for act in acts_of(command).values():
+            _common(act, fresh=False)
     return root
+
+
+def acts_of(command: argparse.ArgumentParser) -> Mapping[str, argparse.ArgumentParser]:
+    """The commands of a command, such as `list` of `memories`."""
+    for action in command._actions:  # noqa: SLF001 - no public way
+        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
+            return dict(action.choices)
+    return {}
 
 
 def _common(target: argparse.ArgumentParser, fresh: bool) -> None:
@@ -68,6 +78,12 @@ def _common(target: argparse.ArgumentParser, fresh: bool) -> None:
     )
     group.add_argument("--tenant", default="default" if fresh else missing, help="whose tenant (default: default)")
     embedder.add_options(group, fresh)
+    group.add_argument(
+        "--redact",
+        metavar="RULE",
+        default=None if fresh else missing,
+        help="take out of what is written: secrets, secrets+personal, or none (default: $THREEFOLD_REDACT, then none)",
+    )
     group.add_argument(
         "--json", action="store_true", default=False if fresh else missing, help="one JSON document on standard output"
     )
@@ -117,7 +133,13 @@ def _context(options: argparse.Namespace) -> Context:
         json=options.json,
         blobs=default_blobs() if options.blobs is None else options.blobs,
         embedder=embedder.chosen(options),
+        redact=_redact(options.redact),
     )
+
+
+def _redact(named: str | None) -> str | None:
+    rule = named or os.environ.get("THREEFOLD_REDACT") or "none"
+    return None if rule == "none" else rule
 
 
 def _user() -> str:

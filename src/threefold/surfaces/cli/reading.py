@@ -239,4 +239,6 @@ def print_turn(view: TurnView) -> None:
         print(f"  feedback ({given.origin}): {given.reaction} {one_line(given.text or '', 100)}")
     if view.error:
         print(f"  error: {one_line(view.error, 200)}")
+    if view.redacted:
+        print(f"  redacted: {', '.join(f'{count} {visible(kind)}' for kind, count in view.redacted.items())}")
     print(dim(f"  {view.ref}"))

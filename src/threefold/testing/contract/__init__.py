@@ -20,6 +20,7 @@ from threefold.testing.contract.desk import Desk, OpenStore, full_turn, make_tur
 from threefold.testing.contract.feedback import AppsContract, FeedbackContract
 from threefold.testing.contract.isolation import IsolationContract
 from threefold.testing.contract.moving import MovingContract
+from threefold.testing.contract.realms import RealmsContract
 from threefold.testing.contract.recording import RecordingContract
 from threefold.testing.contract.retention import RetentionContract
 from threefold.testing.contract.search import SearchContract
@@ -38,6 +39,7 @@ __all__ = [
     "IsolationContract",
     "MovingContract",
     "OpenStore",
+    "RealmsContract",
     "RecordingContract",
     "RetentionContract",
     "SearchContract",

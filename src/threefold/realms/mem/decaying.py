@@ -1,0 +1,69 @@
+"""Decay: cycles are kept once for all memories, and counted when a memory is read. So a cycle costs one write."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from threefold.errors import Conflict, InvalidInput
+from threefold.model.codec import digest_of, log_to_json
+from threefold.model.commit import Commit, RecordTurn
+from threefold.model.record import TurnLog, TurnRecord
+from threefold.model.times import iso, parse_moment
+from threefold.ports import Store
+from threefold.realms.mem import checking
+from threefold.realms.mem.places import DECAYS
+from threefold.realms.mem.scores import Decay
+
+_LEDGER: Final = ("decays", "cycles")
+# Some years of daily cycles; what is older has brought everything down to its floor.
+_MOST: Final = 2_000
+_TRIES: Final = 5
+
+
+def decays(store: Store, now: datetime) -> tuple[Decay, ...]:
+    """The cycles so far, oldest first."""
+    return tuple(_from_json(each) for each in _read(store, now)[0])
+
+
+def decay(
+    store: Store,
+    now: datetime,
+    factor: float = 0.95,
+    floor: float = 0.1,
+    older_than: float = 86_400.0,
+    cycle: str | None = None,
+) -> bool:
+    """Run a cycle; False where one of this name ran already.
+
+    Raises:
+        InvalidInput: a number is out of its range.
+    """
+    factor, floor = checking.share(factor, "factor"), checking.share(floor, "floor")
+    if isinstance(older_than, bool) or not isinstance(older_than, int | float) or not 0 <= older_than <= 1e9:
+        raise InvalidInput(f"older_than {older_than!r} must be seconds from 0 to 1,000,000,000")
+    name = now.date().isoformat() if cycle is None else checking.kind_name(cycle)
+    for _ in range(_TRIES):
+        cycles, digest = _read(store, now)
+        if any(each["cycle"] == name for each in cycles):
+            return False
+        new = {"cycle": name, "at": iso(now), "factor": factor, "floor": floor, "older_than": older_than}
+        log = TurnLog(_LEDGER[1], now, now, "completed", ())
+        body = {"cycles": [*cycles, new][-_MOST:]}
+        record = TurnRecord(*_LEDGER, "minimal", log, (), (), body, digest_of([log_to_json(log), body]), "")
+        try:
+            store.commit(Commit(DECAYS, (RecordTurn(record, replaces=digest),)))
+        except Conflict:
+            continue  # another process ran one meanwhile, perhaps this one
+        return True
+    raise Conflict("cycles of decay are being run by many at once; try again")
+
+
+def _read(store: Store, now: datetime) -> tuple[list[dict[str, Any]], str]:
+    found = store.records(DECAYS, [_LEDGER], now)
+    return (list(found[0].replay["cycles"]), found[0].digest) if found else ([], "")
+
+
+def _from_json(value: dict[str, Any]) -> Decay:
+    older_than = timedelta(seconds=value["older_than"])
+    return Decay(parse_moment(value["at"], "at"), value["factor"], value["floor"], older_than)

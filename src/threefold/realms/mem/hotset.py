@@ -1,0 +1,87 @@
+"""The hotset: at most eight memories that every turn begins with. Pinned first, then the most salient."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from threefold.model.memory import LAYERS, Layer, Memory
+from threefold.model.scope import Scope
+from threefold.realms.mem import places
+from threefold.realms.mem.decaying import decays
+from threefold.realms.mem.keeping import STEPS
+from threefold.realms.mem.recalling import Wanted, recall
+from threefold.realms.mem.scores import Scores, scores
+from threefold.realms.mem.shelf import Shelf
+from threefold.realms.wiring import Ports
+
+SIZE: Final = 8
+# Memories that are looked at: of each step of salience the last touched, and what answers the goal.
+_DEPTH: Final = 4 * SIZE
+# How much it counts beside salience that a memory answers the goal; in full from this likelihood on, since the best
+# answer to an unrelated goal has some hundredths.
+_GOAL: Final = 0.5
+_LIKELY: Final = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Hot:
+    """A memory of the hotset and how it got in. `answers`: how likely it answers the goal, None without one."""
+
+    record: Memory
+    scores: Scores
+    answers: float | None
+    weight: float
+
+    @property
+    def because(self) -> Mapping[str, Any]:
+        """How it got in, as plain values."""
+        found = {"pinned": self.record.pinned, "salience": self.scores.salience, "weight": self.weight}
+        return found if self.answers is None else {**found, "answers_goal": self.answers}
+
+
+def hotset(
+    scope: Scope, ports: Ports, goal: str | None = None, limit: int = SIZE, layers: tuple[Layer, ...] = LAYERS
+) -> tuple[Hot, ...]:
+    """The hotset; with a `goal` what answers it comes before what is as salient and does not."""
+    now = ports.clock()
+    cycles = decays(ports.store, now)
+    shelf = Shelf(scope, ports)
+    wanted = Wanted(layers, statuses=("active",))
+    answers: dict[str, float] = {}
+    if goal is not None and goal.strip():
+        found = recall(scope, ports, goal, wanted, _DEPTH)
+        answers = {each.record.id: each.score for each in found}
+    kept = shelf.read(dict.fromkeys((*_candidates(scope, shelf, wanted), *answers)))
+    hot = []
+    for each in kept.values():
+        if vouched(each.record):
+            own = scores(each.record, now, cycles)
+            likely = None if not answers else answers.get(each.record.id, 0.0)
+            hot.append(Hot(each.record, own, likely, own.salience + _GOAL * min(1.0, (likely or 0.0) / _LIKELY)))
+    hot.sort(key=lambda each: (not each.record.pinned, -each.weight, each.record.id))
+    return tuple(hot[:limit])
+
+
+def vouched(record: Memory) -> bool:
+    """Whether a person stands behind it: what only agents say is no part of every turn."""
+    return any(each.by in ("user", "import") and each.signal != "contradicted" for each in record.evidence)
+
+
+def _candidates(scope: Scope, shelf: Shelf, wanted: Wanted) -> Iterable[str]:
+    """Ids of what may belong to the hotset: all that is pinned, then by falling step of salience the last touched.
+
+    A memory's step is its salience when it was touched, which falls from then on in the same way for all of a layer.
+    """
+    for place in places.of_layers(wanted.layers):
+        where = places.place_of(scope, place)
+        labels = wanted.labels(scope.agent is not None, place)
+        yield from shelf.newest(where, (*labels, ("pinned",)), _DEPTH)
+        found = 0
+        for step in reversed(range(STEPS)):
+            ids = shelf.newest(where, (*labels, (f"salience:{step}",)), _DEPTH)
+            yield from ids
+            found += len(ids)
+            if found >= _DEPTH:
+                break
