@@ -20,6 +20,7 @@ from threefold.redaction import opening
 from threefold.redaction.opening import open_redactor
 from threefold.redaction.spans import Span, private, replaced, views
 
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
 AT = datetime(2026, 11, 30, tzinfo=UTC)
 
 
@@ -66,6 +67,17 @@ def test_a_private_key_goes_whole(secrets: Redactor, text: str) -> None:
         ("DB_PASSWORD=kX93jfLw02Qz\n", "DB_PASSWORD=[redacted: secret]\n"),
         ("(client_secret: 4f9a0c7e2b81d6e5)", "(client_secret: [redacted: secret])"),
         ("The password is kX93jfLw02Qz.", "The password is [redacted: secret]."),
+        ("my password is hunter2", "my password is [redacted: secret]"),
+        ("Mein Passwort ist Geheim77", "Mein Passwort ist [redacted: secret]"),
+        # Made up, or with a typing error: a checksum is not what makes it a secret.
+        (f"ghp_{LETTERS}0123456789", "[redacted: github token]"),
+        (f"github_pat_{LETTERS}0123456789", "[redacted: github token]"),
+        (f"sk-proj-{LETTERS}", "[redacted: openai api key]"),
+        (f"sk-ant-api03-{LETTERS}", "[redacted: anthropic api key]"),
+        (f"sk-{LETTERS}0123456789", "[redacted: api key]"),
+        (f"hf_{LETTERS}ABCDEFGH", "[redacted: hugging face token]"),
+        (f"AIzaSyA{LETTERS}012345", "[redacted: google key]"),
+        (f"aws_secret_access_key = {LETTERS}/EXAMPLE+{LETTERS[:5]}", "aws_secret_access_key = [redacted: aws key]"),
         ("Authorization: Bearer 9xK2mPq7Lw4Zt8Vn3", "Authorization: Bearer [redacted: authorization]"),
         (
             "postgresql://app:hunter2horse@db.internal/app",
