@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from contextlib import suppress
 from pathlib import Path
 
 import psycopg
@@ -19,7 +20,12 @@ def files(pg: Server, database: str) -> list[tuple[str, bytes]]:
     with pg.admin(database) as db:
         db.execute("CHECKPOINT")
         ((number,),) = db.execute("SELECT oid FROM pg_database WHERE datname = current_database()").fetchall()
-    return [(path.name, path.read_bytes()) for path in (pg.folder / "data" / "base" / str(number)).iterdir()]
+    found = []
+    for path in (pg.folder / "data" / "base" / str(number)).iterdir():
+        # The server drops its cache of catalogs (`pg_internal.init`) whenever these change.
+        with suppress(FileNotFoundError):
+            found.append((path.name, path.read_bytes()))
+    return found
 
 
 def left(pg: Server, database: str, words: set[str]) -> list[str]:
