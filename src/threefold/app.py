@@ -243,16 +243,14 @@ class Threefold:
     def organization(self, tenant: str = "default") -> Commons:
         """The operator's handle on what all users of a tenant share: memory of the layer `organizational`."""
         from threefold.realms.mem import Mem
-        from threefold.realms.mem.places import organization
 
-        return Commons(Mem(organization(tenant), self._ports, "organization"))
+        return Commons(Mem(Scope("operator", tenant), self._ports, "organization"))
 
     def everyone(self) -> Commons:
         """The operator's handle on what all tenants share: memory of the layer `global`."""
         from threefold.realms.mem import Mem
-        from threefold.realms.mem.places import everyone
 
-        return Commons(Mem(everyone(), self._ports, "everyone"))
+        return Commons(Mem(Scope("operator"), self._ports, "everyone"))
 
     def decay(
         self, factor: float = 0.95, floor: float = 0.1, older_than: float = 86_400.0, cycle: str | None = None

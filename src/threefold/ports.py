@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from threefold.model.rows import RowKey
 from threefold.model.scope import Scope
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from threefold.model.candidates import Candidates
+    from threefold.model.chat import Message, Reply, Tool
     from threefold.model.commit import Commit, Outcome
     from threefold.model.moving import MovedTurn, TurnKey
     from threefold.model.query import Query
@@ -325,4 +326,45 @@ class Embedder(Protocol):
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:
         """Float32 array of shape (len(texts), dimensions), in the order of `texts`, rows of length 1 or 0."""
+        ...
+
+
+class ChatModel(Protocol):
+    """A language model that is talked to. Nothing needs one. `name` says which it is, for people to read.
+
+    Both methods may be cancelled; the connection is given up then. Both raise `Unavailable` where the model cannot be
+    reached, is busy or takes too long, and `InvalidInput` where it refuses the key, its name or the content.
+    """
+
+    name: str
+
+    async def chat(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[Tool] = (),
+        schema: Mapping[str, Any] | None = None,
+        max_tokens: int | None = None,
+    ) -> Reply:
+        """The answer, whole. With a `schema` (JSON Schema of an object) it is JSON that fits it, in `Reply.data`."""
+        ...
+
+    def stream(
+        self, messages: Sequence[Message], tools: Sequence[Tool] = (), max_tokens: int | None = None
+    ) -> AsyncIterator[str | Reply]:
+        """The pieces of its text as they come, and at the end the answer whole."""
+        ...
+
+    async def close(self) -> None:
+        """Release connections; safe to call twice."""
+        ...
+
+
+class Summarizer(Protocol):
+    """Makes a summary of messages longer, or a first one."""
+
+    def __call__(self, before: str, messages: Sequence[tuple[str, str]], tokens: int) -> str:
+        """A summary of what `before` (a summary, or empty) tells and of `messages` (role, text), oldest first.
+
+        In the language of the messages, in at most so many `tokens`.
+        """
         ...

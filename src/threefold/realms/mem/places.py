@@ -1,51 +1,35 @@
-"""Where memories lie: a user's own, those of a tenant, those of everyone. Pure."""
+"""Which memories lie where: layers are a user's own, a tenant's, or everyone's. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
-from typing import Final, Literal
+from typing import Final
 
 from threefold.errors import NotFound
 from threefold.model.memory import LAYERS, Layer
-from threefold.model.scope import PERSONAL, Scope
+from threefold.model.scope import Scope
+from threefold.realms import places
+from threefold.realms.places import SEEN_FROM as PLACES_SEEN_FROM
+from threefold.realms.places import Place
 
-Place = Literal["own", "organization", "everyone"]
-REALM: Final = PERSONAL[1]
+REALM: Final = "mem"
 # Cycles of decay, the same for all.
 DECAYS: Final = Scope("everyone", "everyone", realm="mem.decays")
-_PREFIXES: Final[dict[str, Place]] = {"mem_": "own", "org_": "organization", "all_": "everyone"}
+_OWN: Final = "mem_"
 LAYERS_OF: Final[dict[Place, tuple[Layer, ...]]] = {
     "own": ("working", "session", "longterm"), "organization": ("organizational",), "everyone": ("global",),
 }  # fmt: skip
 
 
 SEEN_FROM: Final[dict[Place, tuple[Layer, ...]]] = {
-    "own": LAYERS, "organization": ("organizational", "global"), "everyone": ("global",),
-}  # fmt: skip
+    place: tuple(layer for each in seen for layer in LAYERS_OF[each]) for place, seen in PLACES_SEEN_FROM.items()
+}
 """Layers that a handle may read which stands for a user, for a tenant, for everyone."""
-
-
-def own(scope: Scope) -> Scope:
-    """Where a user's own memories lie."""
-    return replace(scope, realm=REALM)
-
-
-def organization(tenant: str) -> Scope:
-    """Where those lie that all users of a tenant share."""
-    return Scope("organization", tenant, realm="mem.organization")
-
-
-def everyone() -> Scope:
-    """Where those lie that all tenants share."""
-    return Scope("everyone", "everyone", realm="mem.everyone")
 
 
 def place_of(scope: Scope, place: Place) -> Scope:
     """A place as it is seen from a user's scope."""
-    if place == "own":
-        return own(scope)
-    return organization(scope.tenant) if place == "organization" else everyone()
+    return places.place_of(scope, REALM, place)
 
 
 def of_layer(layer: Layer) -> Place:
@@ -64,7 +48,7 @@ def of_id(record: str) -> Place:
     Raises:
         NotFound: no memory has such an id.
     """
-    place = _PREFIXES.get(record[:4]) if isinstance(record, str) else None
+    place = places.of_id(record, _OWN)
     if place is None:
         raise NotFound(f"memory {record!r}: no such memory; ids begin with mem_, org_ or all_")
     return place
@@ -72,4 +56,4 @@ def of_id(record: str) -> Place:
 
 def prefix(place: Place) -> str:
     """How ids of a place begin."""
-    return next(begin for begin, where in _PREFIXES.items() if where == place)
+    return places.prefix(place, _OWN)

@@ -13,7 +13,7 @@ from threefold.model.memory import Status
 from threefold.model.record import TurnLog, TurnRecord
 from threefold.model.scope import Scope, check_id
 from threefold.realms.mem import checking
-from threefold.realms.mem.places import own
+from threefold.realms.mem.places import place_of
 from threefold.realms.wiring import Ports
 
 Rule = Literal["off", "propose", "auto"]
@@ -81,7 +81,7 @@ def _records(scope: Scope, ports: Ports, names: Collection[str]) -> tuple[TurnRe
 
 def _place(scope: Scope) -> Scope:
     """The same for every app of the user."""
-    return own(scope).owner
+    return place_of(scope, "own").owner
 
 
 def _name(agent: str) -> str:

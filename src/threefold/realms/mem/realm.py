@@ -30,6 +30,7 @@ from threefold.realms.mem.reconciling import Proposal, apply_proposal, propose, 
 from threefold.realms.mem.scores import Scores, scores
 from threefold.realms.mem.shelf import Shelf
 from threefold.realms.mem.syncing import sync
+from threefold.realms.places import Place
 from threefold.realms.redacting import Pass
 from threefold.realms.wiring import Ports
 
@@ -45,7 +46,7 @@ class Mem:
     operator's handle stands for.
     """
 
-    def __init__(self, scope: Scope, ports: Ports, place: places.Place = "own") -> None:
+    def __init__(self, scope: Scope, ports: Ports, place: Place = "own") -> None:
         self._scope, self._ports, self._place = scope, ports, place
         self._shelf = Shelf(scope, ports)
 
@@ -332,7 +333,7 @@ class Mem:
         if ttl is not None and not (isinstance(ttl, timedelta) and ttl > timedelta(0)):
             raise InvalidInput("ttl must be a positive timedelta, or None for the layer's own time")
         done = Pass(self._ports.redact)
-        usual: dict[places.Place, Layer] = {"own": "longterm", "organization": "organizational", "everyone": "global"}
+        usual: dict[Place, Layer] = {"own": "longterm", "organization": "organizational", "everyone": "global"}
         return Draft(
             done.text(checking.note_text(memory)),
             done.text(checking.context_text(context)),
@@ -426,7 +427,7 @@ class Mem:
         )
 
 
-def new_id(place: places.Place, draft: Draft, salt: str = "") -> str:
+def new_id(place: Place, draft: Draft, salt: str = "") -> str:
     """The id of a new memory: the same for the same content, so that two who write it at once make one."""
     told = f"{content_key(draft.memory, draft.layer, draft.owner)}\0{draft.app or ''}\0{salt}"
     return places.prefix(place) + blake2b(told.encode(), digest_size=10).hexdigest()

@@ -17,6 +17,7 @@ from threefold.realms.mem.decaying import decays
 from threefold.realms.mem.keeping import steps_from
 from threefold.realms.mem.scores import Decay, Scores, relevance, scores
 from threefold.realms.mem.shelf import Labels, Shelf
+from threefold.realms.places import Place
 from threefold.realms.wiring import Ports
 from threefold.search.rank import Placing, by_turn, depth_for, rank
 from threefold.text.dates import periods
@@ -42,7 +43,7 @@ class Wanted:
     min_relevance: float = 0.0
     min_confidence: float = 0.0
 
-    def labels(self, agent: bool, place: places.Place) -> Labels:
+    def labels(self, agent: bool, place: Place) -> Labels:
         """What the store is to look for in one place, as an agent or the person sees it."""
         here = tuple(f"layer:{layer}" for layer in self.layers if layer in places.LAYERS_OF[place])
         groups = [

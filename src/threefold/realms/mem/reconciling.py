@@ -23,6 +23,7 @@ from threefold.realms.mem.likeness import Likeness, Note, compare, note_of
 from threefold.realms.mem.planning import Step, changes, comparable, plan
 from threefold.realms.mem.recalling import Wanted
 from threefold.realms.mem.shelf import Shelf
+from threefold.realms.places import Place
 from threefold.realms.wiring import Ports
 from threefold.search.embedding import embed
 from threefold.text.stop import STOP_WORDS
@@ -64,7 +65,7 @@ class Proposal:
         return {"id": self.id, "at": iso(self.at), "applied": applied, "steps": steps, "warnings": list(self.warnings)}
 
 
-def propose(scope: Scope, ports: Ports, place: places.Place, judge: Judge | None = None) -> Proposal:
+def propose(scope: Scope, ports: Ports, place: Place, judge: Judge | None = None) -> Proposal:
     """What is to be done about the memories of one place; a `judge` is asked where the rules are unsure."""
     now, where = ports.clock(), places.place_of(scope, place)
     kept = _held(Shelf(scope, ports), where, place)
@@ -90,7 +91,7 @@ def propose(scope: Scope, ports: Ports, place: places.Place, judge: Judge | None
     return Proposal(digest_of([[step.as_json() for step in steps], seen])[:20], now, steps, seen, warnings=warnings)
 
 
-def apply_proposal(scope: Scope, ports: Ports, place: places.Place, proposal: Proposal) -> Proposal:
+def apply_proposal(scope: Scope, ports: Ports, place: Place, proposal: Proposal) -> Proposal:
     """Do what was proposed, all of it in one transaction.
 
     Raises:
@@ -115,7 +116,7 @@ def apply_proposal(scope: Scope, ports: Ports, place: places.Place, proposal: Pr
     return replace(proposal, applied=now)
 
 
-def undo_proposal(scope: Scope, ports: Ports, place: places.Place, id_: str) -> tuple[str, ...]:
+def undo_proposal(scope: Scope, ports: Ports, place: Place, id_: str) -> tuple[str, ...]:
     """Take back what a proposal did; the ids of the memories that stand as they did before.
 
     Raises:
@@ -150,7 +151,7 @@ def _record(id_: str, now: datetime, body: Mapping[str, Any]) -> TurnRecord:
     return TurnRecord(_CONVERSATION, id_, "minimal", log, (), (), body, digest, "")
 
 
-def _held(shelf: Shelf, where: Scope, place: places.Place) -> list[Kept]:
+def _held(shelf: Shelf, where: Scope, place: Place) -> list[Kept]:
     """The memories of a place that are held, those last touched first."""
     wanted = Wanted(places.LAYERS_OF[place], statuses=tuple(HELD))
     layers, states, *_ = wanted.labels(False, place)

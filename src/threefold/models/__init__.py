@@ -1,0 +1,1 @@
+"""Chat models: what answers, and by which wire."""
