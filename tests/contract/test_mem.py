@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable
 from datetime import timedelta
@@ -12,6 +13,7 @@ import pytest
 import threefold
 from threefold.errors import Conflict, Forbidden, InvalidInput, NotFound, Unavailable
 from threefold.model.memory import Memory
+from threefold.realms.mem import keeping
 from threefold.testing.fakes import Clock, HashEmbedder
 
 Open = Callable[..., threefold.Threefold]
@@ -73,6 +75,45 @@ def test_the_same_content_again_confirms_what_is_there(open_db: Open) -> None:
     for _ in range(10):
         bot.remember("prefers trains", source="mail 7")
     assert mem.scores(first.id).because["evidence"] == {"stated": 2, "observed": 1}
+
+
+STOPPED = (
+    ("prefers coffee", "Prefers coffee. "), ("likes J.R.R. Tolkien", "likes J.R.R. Tolkien."),
+    ("喜欢咖啡", "喜欢咖啡。"), ("喜欢咖啡。也喜欢茶", "喜欢咖啡。也喜欢茶。"), ("喜歡茶", "喜歡茶．"),
+    ("मुझे चाय पसंद है", "मुझे चाय पसंद है ।"),
+    ("مجھے چائے پسند ہے", "مجھے چائے پسند ہے۔"), ("Любит чай", "Любит чай."), ("ชอบชา", "ชอบชา."),
+)  # fmt: skip
+UNSTOPPED = (
+    "coffee", "coffee!", "coffee?", "coffee…", "coffee...", "e.g", "e.g.", "lives in the U.S", "lives in the U.S.",
+    "runs git add", "runs git add .", "removes *", "removes *.", "咖啡……", "咖啡。。", ".", "..", "。",
+)  # fmt: skip
+
+
+@pytest.mark.capability("mem.again")
+def test_a_full_stop_at_the_end_makes_no_other_content(db: threefold.Threefold) -> None:
+    for user, turned in (("alice", 1), ("bob", -1)):
+        mem = db.user(user).mem
+        for pair in STOPPED:
+            first, again = (mem.remember(note) for note in pair[::turned])
+            assert (again.id, again.memory) == (first.id, pair[::turned][0].strip())
+        assert len({mem.remember(note).id for note in UNSTOPPED}) == len(UNSTOPPED)
+
+
+@pytest.mark.capability("mem.again")
+def test_a_note_from_when_a_full_stop_still_counted_is_found_as_it_stands(
+    db: threefold.Threefold, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mem = db.user("alice").mem
+    with monkeypatch.context() as then:
+        then.setattr(keeping, "_FULL_STOP", re.compile(r"(?!)()()"))
+        stopped, plain = mem.remember("prefers coffee."), mem.remember("likes tea")
+        assert mem.remember("prefers coffee").id != stopped.id
+        mem.delete(mem.remember("prefers coffee").id)
+    assert mem.remember("Prefers coffee.").id == stopped.id
+    # From then on it is found by the key of today.
+    assert mem.remember("prefers coffee").id == stopped.id
+    assert mem.remember("likes tea.").id == plain.id
+    assert len(mem.list()) == 2
 
 
 @pytest.mark.capability("mem.layers")
@@ -387,13 +428,17 @@ def test_bad_input_names_the_argument_and_leaves_nothing(db: threefold.Threefold
         with pytest.raises(InvalidInput, match=named):
             mem.remember(**({"memory": "fine"} | arguments))
     for call in (
-        lambda: mem.recall(5), lambda: mem.recall("x", limit=0), lambda: mem.recall("x", mode="best"),
+        lambda: mem.recall(5), lambda: mem.recall(""), lambda: mem.recall("x", limit=0),
+        lambda: mem.recall("x", mode="best"),
         lambda: mem.recall("x", layers=["x"]), lambda: mem.recall("x", layers=[]),
         lambda: mem.recall("x", statuses=["x"]), lambda: mem.recall("x", min_confidence=2),
         lambda: mem.list(limit=True),
     ):  # fmt: skip
         with pytest.raises(InvalidInput):
             call()
+    with pytest.raises(InvalidInput, match=r"^query is empty; ask"):
+        mem.recall(" \n　")
+    assert mem.recall("?!").found == ()
     for missing in ("mem_none", "nothing", "org_none", ""):
         with pytest.raises(NotFound):
             mem.get(missing)

@@ -106,6 +106,14 @@ def test_an_offset_is_a_number_of_hits(many: threefold.Threefold) -> None:
             search("needle", offset=bad)  # type: ignore[arg-type]
 
 
+def test_an_empty_question_is_refused_and_one_of_signs_finds_nothing(many: threefold.Threefold) -> None:
+    search = many.user("alice").conv.search
+    for bad in ("", " \n\t", "\u3000", None):
+        with pytest.raises(InvalidInput, match=r"^query "):
+            search(bad)  # type: ignore[arg-type]
+    assert search("?! …").hits == ()
+
+
 def test_thousands_are_given_where_thousands_match(db: threefold.Threefold) -> None:
     alice = db.user("alice")
     with_many = 1300

@@ -69,6 +69,12 @@ def test_the_program_knows_what_it_is_told() -> None:
     assert set(extras.split(",")) <= set(project["optional-dependencies"])
 
 
+def test_the_rule_of_redaction_is_handed_on_and_installed() -> None:
+    for name in PROGRAMS:
+        assert SERVICES[name]["environment"]["THREEFOLD_REDACT"] == "${THREEFOLD_REDACT:-none}"
+    assert re.search(r"\[[\w,]*\bredact\b", (ROOT / "Dockerfile").read_text("utf-8"))
+
+
 def test_the_check_of_the_worker_is_a_command() -> None:
     _, program, *arguments = SERVICES["worker"]["healthcheck"]["test"]
     assert program == "threefold"

@@ -16,6 +16,7 @@ import pytest
 import threefold
 from threefold.importers import KINDS
 from threefold.surfaces.cli import histories
+from threefold.surfaces.cli.context import counted
 
 ROOT = Path(__file__).parent.parent.parent
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -184,6 +185,31 @@ def test_bad_references_and_limits_are_explained(run: Run, history: Path) -> Non
     assert run("show", "conv:ar:conv_trip.turn_nope.user.prompt").returncode == 1
 
 
+@pytest.mark.parametrize("command", ["search", "recall"])
+def test_an_empty_question_is_refused_and_one_of_signs_finds_nothing(run: Run, history: Path, command: str) -> None:
+    run("import", str(history))
+    for blank in ([""], [" \n"], ["", "\u3000"]):
+        done = run(command, *blank)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr == "threefold: query is empty; ask a question, or give words to look for\n"
+    done = run(command, "?!", "--embedder", "none")
+    assert (done.returncode, done.stdout) == (0, "nothing found\n")
+
+
+def test_one_thing_is_counted_as_one(run: Run, history: Path, tmp_path: Path) -> None:
+    assert [counted(n, "owners") for n in (0, 1, 2)] == ["0 owners", "1 owner", "2 owners"]
+    assert [counted(n, "rows wait", "row waits") for n in (1, 2)] == ["1 row waits", "2 rows wait"]
+    (tmp_path / "one.jsonl").write_text(json.dumps(LINES[2], ensure_ascii=False), "utf-8")
+    assert run("import", "one.jsonl").stdout.startswith("1 turn imported, 0 unchanged")
+    assert "record: 1 owner, 1 conversation, 1 turn, 1 row, 0 files" in run("doctor").stdout
+    assert run("reembed").stdout.startswith("1 row is embedded by ")
+    assert run("export", "one.zip").stdout.startswith("1 turn and 0 files written")
+    assert run("restore", "one.zip", "--user", "ben").stdout.startswith("1 turn restored, 0 replaced")
+    assert "1 turn, " in run("forget", "--all", "--yes").stdout
+    run("import", str(history))
+    assert "record: 2 owners, 3 conversations, 3 turns" in run("doctor").stdout
+
+
 def test_doctor_finds_nothing_wrong_and_says_so(run: Run, history: Path) -> None:
     run("import", str(history))
     done = ok(run("doctor", "--json"))
@@ -276,7 +302,7 @@ def test_files_can_be_kept_elsewhere_and_what_killed_writers_left_is_removed(run
     said = run("doctor", "--blobs", str(there))
     assert f"✓ files: kept in {there}" in said.stdout
     assert "✓ files: 1 that no turn refers to" in said.stdout
-    assert "1 unreferenced files removed" in run("doctor", "--repair", "--blobs", str(there)).stderr
+    assert "1 unreferenced file removed" in run("doctor", "--repair", "--blobs", str(there)).stderr
     assert not left.exists()
     assert file.exists()
 

@@ -43,7 +43,7 @@ def test_a_history_is_imported_by_the_rule_that_was_named(run: Run, tmp_path: Pa
     history = tmp_path / "history.jsonl"
     history.write_text(json.dumps({**line, "at": "2026-05-01T10:00:00Z"}) + "\n", "utf-8")
     done = run("import", str(history), "--embedder", "none", THREEFOLD_REDACT="secrets")
-    assert done.stdout.startswith("1 turns imported"), done.stderr
+    assert done.stdout.startswith("1 turn imported"), done.stderr
     (hit,) = json.loads(run("search", "redacted", "--json", "--embedder", "none").stdout)["hits"]
     assert hit["text"] == f"[redacted: github pat] of {MAIL}"
     shown = run("show", hit["turn_ref"] if "turn_ref" in hit else hit["ref"].replace("user.prompt", "turn.log")).stdout

@@ -157,7 +157,7 @@ def test_files_that_are_lost_are_named_and_stop_nothing(source: Path, tmp_path: 
     file.unlink()
     assert main(["copy", str(source), str(tmp_path / "target")]) == 1
     said = capsys.readouterr().out
-    assert f"1 files are lost or damaged in the source, first {file.name}" in said
+    assert f"1 file is lost or damaged in the source, first {file.name}" in said
     assert "177 turns, 176 files, 200 questions: the same" in said
 
 

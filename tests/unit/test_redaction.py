@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +18,7 @@ from threefold.ports import Redactor
 from threefold.realms.conv.redacting import redact
 from threefold.realms.redacting import Pass, distinct
 from threefold.redaction import opening
+from threefold.redaction.names import named
 from threefold.redaction.opening import open_redactor
 from threefold.redaction.spans import Span, private, replaced, views
 
@@ -93,6 +95,121 @@ def test_a_secret_by_its_name_or_by_the_word_of_the_writer(secrets: Redactor, te
     assert secrets(left) == left
 
 
+WORD = "hunter2hunter2"
+# Of each language what tells a password, and what only talks of one.
+NAMED = {
+    "French": (
+        ["Mot de passe : « {} »", "le mot de passe est {}, merci", "mdp={}", "phrase secrète: {}"],
+        ["le mot de passe est trop court", "Mot de passe : au moins 8 caractères dont 2 chiffres"],
+    ),
+    "Spanish": (
+        ["contraseña: {}", "La contraseña es {}.", "CONTRASEÑA={}", "contrasena: {}", "**Contraseña:** {} "],
+        ["la contraseña es demasiado corta", "La clave es OAuth2", "contraseña: mínimo 12 caracteres"],
+    ),
+    "Portuguese": (
+        ["senha: {}", "A senha é {}", "palavra-passe: {}", "db_senha={}"],
+        ["a senha é obrigatória", "a senha e o usuario123456 mudaram", "resenha: veja2024abc"],
+    ),
+    "Italian": (
+        ["la password è {}", "parola d'ordine: {}", "parola d’ordine: {}", "codice segreto: {}"],
+        ["la password è troppo corta", "la parola d'ordine è semplicità"],
+    ),
+    "Dutch": (
+        ["wachtwoord: {}", "Het wachtwoord is {}"],
+        ["het wachtwoord is te kort", "Het geheim is python3000"],
+    ),
+    "Polish": (
+        ["hasło: {}", "Hasło to {}", "haslo: {}", "kod dostępu: {}"],
+        ["hasło jest za krótkie", "Hasło to podstawa", "the password to server01 is lost"],
+    ),
+    "Russian": (
+        ["Пароль: {}", "мой пароль — {}", "пароль - «{}»", "пароль это {}", "кодовая фраза: `{}`"],
+        ["Пароль слишком короткий", "пароль: минимум 12 символов", "пароль — это просто"],
+    ),
+    "Ukrainian": (
+        ["пароль: {}", "Пароль це {}", "кодова фраза: {}"],
+        ["пароль закороткий", "Пароль — це важливо"],
+    ),
+    "Turkish": (
+        ["Şifrem: {}", "ŞİFRE: {}", "wifi şifresi: {}", "parolam şu: {}"],
+        ["şifre çok kısa", "Şifre: en az 8 harf"],
+    ),
+    "Greek": (
+        ["κωδικός πρόσβασης: {}", "Ο ΚΩΔΙΚΟΣ ΠΡΟΣΒΑΣΗΣ είναι {}", "συνθηματικό={}"],
+        ["Ο κωδικός είναι πολύ μικρός", "το συνθηματικό είναι μικρό"],
+    ),
+    "Chinese": (
+        ["密码：{}", "密码是{}，谢谢", "解压密码: {}", "口令为{}。", "密碼是：{}", "我的password是{}"],
+        ["密码太短了", "密码是必填的，用户名是admin123456", "密码学：RSA2048bit", "口令为空"],
+    ),
+    "Japanese": (
+        ["パスワード：{}", "パスワードは{}です", "パスワードは「{}」です"],
+        ["パスワードが短すぎます", "パスワードは8文字以上で入力してください"],
+    ),
+    "Korean": (
+        ["비밀번호: {}", "비밀번호는 {} 입니다", "암호는 {}입니다"],
+        ["비밀번호가 너무 짧습니다", "암호화: AES256GCM"],
+    ),
+    "Arabic": (
+        ["كلمة المرور: {}", "وكلمة السر هي {}", "كلمة السر: {}"],
+        ["كلمة المرور قصيرة جدا", "كلمة السر هي الصبر"],
+    ),
+    "Hindi": (
+        ["पासवर्ड: {}", "मेरा पासवर्ड {} है", "पासवर्ड है {}"],
+        ["पासवर्ड बहुत छोटा है", "पासवर्ड reset123 से बदलें"],
+    ),
+    "Thai": (
+        ["รหัสผ่าน: {}", "รหัสผ่านคือ{}นะ", "รหัสผ่าน คือ {}"],
+        ["รหัสผ่านสั้นเกินไป", "รหัสผ่านคือสิ่งสำคัญ"],
+    ),
+}
+
+
+@pytest.mark.parametrize("language", NAMED)
+def test_a_password_by_its_name_in_other_languages(secrets: Redactor, language: str) -> None:
+    told, talk = NAMED[language]
+    for text in told:
+        # With marks apart too, but for İ, whose dot no small letter has.
+        for spelt in {text, unicodedata.normalize("NFD", text)} if "İ" not in text else {text}:
+            assert secrets(spelt.format(WORD)) == spelt.format("[redacted: secret]")
+            assert secrets(spelt.format("[redacted: secret]")) == spelt.format("[redacted: secret]")
+    for text in talk:
+        assert secrets(text) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "PIN: {}",
+        "Le code PIN est {}.",
+        "ПИН-код: {}",
+        "银行PIN：{}",
+        "暗証番号は{}です",
+        "मेरा पिन {} है",
+        "الرقم السري: {}",
+    ],
+)
+def test_digits_are_a_pin_by_their_name(secrets: Redactor, text: str) -> None:
+    for digits in ("4711", "48392017"):
+        assert secrets(text.format(digits)) == text.format("[redacted: pin]")
+    for other in ("12", "GPIO12_A", "2026-11-30", "4.711"):
+        assert secrets(text.format(other)) == text.format(other)
+
+
+@pytest.mark.parametrize("text", ["LED_PIN = 1300", "gpio.pin: 4096", "spin: 1234", "we pin to 2024", "pins: 4711"])
+def test_other_digits_than_those_of_a_pin_stay(secrets: Redactor, text: str) -> None:
+    assert secrets(text) == text
+
+
+def test_a_name_of_a_secret_is_shown_as_long_as_it_is() -> None:
+    for text in ("la contraseña es x", "密码：x", "İ: Пароль — «x»", "un PIN: 4"):
+        assert len(named(text)) == len(text)
+        assert named(text)[-1] == text[-1]
+    assert named("密码：x") == "\x01\x01:x"
+    assert views("密码：x, y") == ("   x, y", "   x  y", "\x01\x01:x, y", "\x01\x01:x  y")
+    assert views("\x01: \x02: x") == (" :  : x",)
+
+
 def test_the_key_of_an_object_says_that_its_value_is_secret(secrets: Redactor) -> None:
     done = Pass(secrets)
     given = {"user": "ann2ann2", "password": "kX93jfLw02Qz", "keys": {"api_key": ["9xK2mPq7Lw4Zt8Vn"]}, "n": 3}
@@ -100,6 +217,9 @@ def test_the_key_of_an_object_says_that_its_value_is_secret(secrets: Redactor) -
         "user": "ann2ann2", "password": "[redacted: secret]", "keys": {"api_key": ["[redacted: secret]"]}, "n": 3,
     }  # fmt: skip
     assert done.counts == {"secret": 2}
+    assert done.json({"contraseña": "kX93jfLw02Qz", "密码": ["9xK2mPq7Lw4Zt8Vn"], "PIN": "4711"}) == {
+        "contraseña": "[redacted: secret]", "密码": ["[redacted: secret]"], "PIN": "[redacted: pin]",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", PERSONAL)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from threefold.errors import InvalidInput, ThreefoldError
+from threefold.model.clean import storable
 from threefold.model.query import LISTS, Filter, ListName, Query
 from threefold.model.scope import Scope
 from threefold.realms.wiring import Ports
@@ -17,6 +18,15 @@ if TYPE_CHECKING:
 
 # Longer questions are cut: what stands there is a document, and every word of it costs a look-up.
 MAX_QUERY, MAX_TERMS = 10_000, 256
+
+
+def check_question(value: object) -> str:
+    """What is asked, as text that can be stored; refuses what is none, or blank."""
+    if not isinstance(value, str):
+        raise InvalidInput(f"query must be text, not {type(value).__name__}")
+    if not value.strip():
+        raise InvalidInput("query is empty; ask a question, or give words to look for")
+    return storable(value)
 
 
 def question_for(

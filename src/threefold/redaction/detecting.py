@@ -11,8 +11,8 @@ from typing import Any, Final
 from threefold.errors import Unavailable
 from threefold.redaction.spans import Span, private, replaced, views
 
-# Nothing shorter is a secret or an address.
-_SHORTEST: Final = 6
+# Nothing shorter is a secret: the digits of a PIN under its name.
+_SHORTEST: Final = 4
 # A long text is looked at in windows, which keeps the time in proportion; the largest secrets fit where they overlap.
 _WINDOW: Final = 1 << 17
 _OVERLAP: Final = 1 << 14

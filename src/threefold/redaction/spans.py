@@ -7,11 +7,13 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from threefold.model.redaction import mark
+from threefold.redaction.names import PIN, WORD, named
 
 _CHIEF: Final = 9
 _TAG: Final = re.compile("(?<!`)<(/?)private>(?!`)", re.IGNORECASE)
 _LATIN: Final = re.compile("[À-ÖØ-öø-ʯ]")
-_FOREIGN: Final = re.compile(r"[^\t\n\r -~]")
+_FOREIGN: Final = re.compile(rf"[^\t\n\r -~{WORD}{PIN}]")
+_STAND_INS: Final = str.maketrans(WORD + PIN, "  ")
 _AFTER: Final = re.compile(r"[,)\]}<>!?*|&]|\.(?=\s|$)|(?<=[\w-]{16}):(?=\s|$)")
 
 
@@ -66,10 +68,12 @@ def views(text: str) -> tuple[str, ...]:
     """`text` as it is shown to a detector of ASCII: characters stand where they stood.
 
     Other scripts become blanks, since a secret ends where they begin; letters of the Latin script belong to a word. In
-    the second view so do signs that a sentence puts after a word.
+    further views names of secrets have stand-ins; and of each there is one without signs that a sentence puts after a
+    word.
     """
-    if not text.isascii():
-        text = _LATIN.sub("x", text)
-    plain = _FOREIGN.sub(" ", text)
-    loose = _AFTER.sub(" ", plain)
-    return (plain,) if loose == plain else (plain, loose)
+    text = text.translate(_STAND_INS)
+    found: dict[str, None] = {}
+    for shown in dict.fromkeys((text, named(text))):
+        plain = _FOREIGN.sub(" ", shown if shown.isascii() else _LATIN.sub("x", shown))
+        found.update(dict.fromkeys((plain, _AFTER.sub(" ", plain))))
+    return tuple(found)

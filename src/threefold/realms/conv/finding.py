@@ -9,12 +9,11 @@ from typing import Literal, NamedTuple, get_args
 
 from threefold.errors import InvalidInput
 from threefold.model.candidates import Candidates
-from threefold.model.clean import storable
 from threefold.model.kinds import ROLES
 from threefold.model.query import Filter, ListName, Query
 from threefold.model.scope import Scope, check_id
 from threefold.model.times import Moment, parse_moment
-from threefold.realms.asking import MAX_QUERY, question_for
+from threefold.realms.asking import MAX_QUERY, check_question, question_for
 from threefold.realms.conv.hits import Presentation, Results, present
 from threefold.realms.wiring import Ports
 from threefold.search.rank import Ranking, by_conversation, by_turn, depth_for, rank
@@ -51,7 +50,7 @@ class Request(NamedTuple):
 
 def find(scope: Scope, ports: Ports, request: Request) -> Results:
     """Answer a search; see `Conv.search`."""
-    text = storable(check_text(request.text, "query"))
+    text = check_question(request.text)
     where = _filter(scope, request, ports.clock())
     check_limit(request.limit, MAX_LIMIT)
     _check_offset(request.offset)

@@ -144,7 +144,7 @@ class Conv:
             offset: how many of the best to leave out; the next page begins at this `offset` plus `limit`.
 
         Raises:
-            InvalidInput: naming the argument that is off.
+            InvalidInput: naming the argument that is off; an empty `query` is.
         """
         return find(
             self._scope,

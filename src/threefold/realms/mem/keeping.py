@@ -6,6 +6,7 @@ expires or is deleted goes as a whole.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,6 +27,9 @@ TURN: Final = "record"
 _TYPE: Final = "mem.record"
 # Scores are labelled by so many steps, so that a search can leave out what is below a threshold before it cuts.
 STEPS: Final = 20
+# The full stop that ends a note. It is none where another stands in its word (`e.g.`, `U.S.`), after others (`...`), or
+# where it is a place (`git add .`, `ls ../.`): to hold two notes that are one does less harm than to lose one.
+_FULL_STOP: Final = re.compile(r"(?<![^ ])([^ .．。।۔…]*[^ .．。।۔…*/\\])[.．]$|([^ .．。।۔…]) ?[。।۔]$")
 _MOMENTS: Final = ("created", "updated", "touched", "expires")
 
 
@@ -39,8 +43,25 @@ class Kept:
 
 
 def content_key(memory: str, layer: str, owner: str | None) -> str:
-    """What makes two notes the same content: their text but for case, spacing and how Unicode writes it."""
-    text = " ".join(unicodedata.normalize("NFC", memory).casefold().split())
+    """What makes two notes the same content: their text but for case, spacing, how Unicode writes it, a full stop."""
+    return _key(_FULL_STOP.sub(r"\1\2", _folded(memory)), layer, owner)
+
+
+def key_labels(memory: str, layer: str, owner: str | None) -> tuple[str, ...]:
+    """Labels of which a memory of the same content has one.
+
+    The second is what notes that end with a full stop were labelled by when it still counted. It finds them when they
+    are said as they stand; said without it, they become two as before, which the reconciler merges.
+    """
+    keys = content_key(memory, layer, owner), _key(_folded(memory), layer, owner)
+    return tuple(f"key:{key}" for key in dict.fromkeys(keys))
+
+
+def _folded(memory: str) -> str:
+    return " ".join(unicodedata.normalize("NFC", memory).casefold().split())
+
+
+def _key(text: str, layer: str, owner: str | None) -> str:
     return blake2b(f"{layer}\0{owner or ''}\0{text}".encode(), digest_size=10).hexdigest()
 
 

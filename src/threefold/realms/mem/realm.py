@@ -16,13 +16,14 @@ from threefold.model.memory import HELD, Layer, Memory, Revision, Signal, Status
 from threefold.model.retention import Receipt, Target
 from threefold.model.scope import Scope
 from threefold.model.times import parse_moment
+from threefold.realms.asking import check_question
 from threefold.realms.mem import changing, checking, places
 from threefold.realms.mem.changing import Draft, Writer
 from threefold.realms.mem.decaying import decays
 from threefold.realms.mem.hotset import SIZE, Hot, hotset
 from threefold.realms.mem.importing import Found, ImportedMemories, Skipped, read
 from threefold.realms.mem.judging import Judge
-from threefold.realms.mem.keeping import Kept, as_it_stood, content_key
+from threefold.realms.mem.keeping import Kept, as_it_stood, content_key, key_labels
 from threefold.realms.mem.mirror import Folder, Synced
 from threefold.realms.mem.policy import Policy, Rule, allow, policy_for
 from threefold.realms.mem.recalling import MAX_LIMIT, Mode, Recall, Wanted, recall, visible_to
@@ -195,8 +196,7 @@ class Mem:
         draft = self._draft(found.memory, "", "fact", None, found.tags, None, None, False, "shared", found.name,
                             found.metadata, None)  # fmt: skip
         where, now = places.place_of(self._scope, self._place), self._ports.clock()
-        key = content_key(draft.memory, draft.layer, draft.owner)
-        if self._shelf.newest(where, ((f"key:{key}",),), 1):
+        if self._shelf.newest(where, (key_labels(draft.memory, draft.layer, draft.owner),), 1):
             return False
         touched = min(found.touched or found.made or now, now)
         writer = Writer("import", min(found.made or touched, touched))
@@ -253,12 +253,14 @@ class Mem:
 
         `tags` must all be there. `mode` is `hybrid`, `fulltext` or `semantic`. `statuses` are those that are held
         (active, weakened), unless others are named.
+
+        Raises:
+            InvalidInput: naming the argument that is off; an empty `query` is.
         """
-        if not isinstance(query, str):
-            raise InvalidInput(f"query must be text, not {type(query).__name__}")
+        text = check_question(query)
         wanted = self._wanted(layers, tags, kinds, owner, min_relevance, min_confidence, statuses)
         _check_limit(limit)
-        return recall(self._scope, self._ports, query, wanted, limit, mode, explain)
+        return recall(self._scope, self._ports, text, wanted, limit, mode, explain)
 
     def list(
         self,
@@ -367,10 +369,9 @@ class Mem:
     def _keep(self, draft: Draft, status: Status) -> Memory:
         writer, place = self._writer(), places.of_layer(draft.layer)
         signal: Signal = "stated" if writer.by == "user" else "observed"
-        key = content_key(draft.memory, draft.layer, draft.owner)
         where = places.place_of(self._scope, place)
         # Of one that this handle does not see nothing is told: it gets one of its own.
-        seen = ((f"key:{key}",), visible_to(self._scope.agent is not None))
+        seen = (key_labels(draft.memory, draft.layer, draft.owner), visible_to(self._scope.agent is not None))
         id_ = new_id(place, draft)
         for _ in range(_TRIES):
             there = self._shelf.newest(where, seen, 1)

@@ -9,7 +9,7 @@ from typing import Any
 from threefold.backends.opening import migrate_store
 from threefold.embedders.opening import BUNDLED
 from threefold.errors import Conflict
-from threefold.surfaces.cli.context import Context
+from threefold.surfaces.cli.context import Context, counted
 from threefold.surfaces.cli.histories import embed_with_bar
 
 
@@ -58,7 +58,7 @@ def forget(context: Context, options: argparse.Namespace) -> int:
     if context.json:
         context.emit(receipt.as_json())
     else:
-        touched = ", ".join(f"{n} {store}" for store, n in receipt.stores.items() if n and store != "log emptied")
+        touched = ", ".join(counted(n, store) for store, n in receipt.stores.items() if n and store != "log emptied")
         print(f"forgot {what}: {touched or 'nothing was there'}")
         for leftover in receipt.leftovers:
             print(f"not finished: {leftover}")
@@ -99,8 +99,9 @@ def reembed(context: Context, options: argparse.Namespace) -> int:
         counts = {"vectors": after.counts["vectors"], "pending": after.pending, "failed": after.failed}
         context.emit({"embedder": after.embedder, **counts})
     else:
-        vectors = after.counts["vectors"]
-        print(f"{vectors} rows are embedded by {after.embedder}, {after.pending} wait, {after.failed} failed")
+        embedded = counted(after.counts["vectors"], "rows are", "row is")
+        waiting = counted(after.pending, "wait", "waits")
+        print(f"{embedded} embedded by {after.embedder}, {waiting}, {after.failed} failed")
         if after.last_failure:
             print(f"last failure: {after.last_failure}")
     return 1 if after.failed else 0
@@ -138,9 +139,10 @@ def doctor(context: Context, options: argparse.Namespace) -> int:
             rows = db.repair()
             left = db.state(check=True).counts["rows"] - rows
             collected = db.collect_blobs()
-        print(f"repaired: {rows} rows indexed anew, {collected} unreferenced files removed", file=sys.stderr)
+        removed = counted(collected, "unreferenced files")
+        print(f"repaired: {counted(rows, 'rows')} indexed anew, {removed} removed", file=sys.stderr)
         if left:
-            raise Conflict(f"{left} rows could not be indexed; restore an export")
+            raise Conflict(f"{counted(left, 'rows')} could not be indexed; restore an export")
     from threefold.surfaces.cli.checks import examine  # looks at packages, which other commands need not wait for
 
     findings = examine(context)

@@ -15,7 +15,7 @@ import threefold
 from threefold.backends.opening import migrate_store
 from threefold.errors import ThreefoldError
 from threefold.search.embedding import embed
-from threefold.surfaces.cli.context import Context
+from threefold.surfaces.cli.context import Context, counted
 
 _LIBRARIES = ("apsw", "numpy", "PyStemmer", "rapidfuzz", "tqdm")
 _LOW_SPACE = 200 * 2**20
@@ -99,7 +99,7 @@ def _store(context: Context) -> Iterator[Finding]:
 
 def _contents(db: threefold.Threefold) -> Iterator[Finding]:
     state = db.state(check=True)
-    yield Finding("record", ", ".join(f"{count} {name}" for name, count in state.counts.items()))
+    yield Finding("record", ", ".join(counted(count, name) for name, count in state.counts.items()))
     named = db.embedder.name if db.embedder else None
     if state.embedder is not None and state.embedder != named:
         yield Finding(
@@ -109,10 +109,11 @@ def _contents(db: threefold.Threefold) -> Iterator[Finding]:
             problem=True,
         )
     elif state.failed:
-        says = f"{state.failed} rows failed, last: {state.last_failure}; run `threefold reembed`"
+        says = f"{counted(state.failed, 'rows')} failed, last: {state.last_failure}; run `threefold reembed`"
         yield Finding("vectors", says, problem=True)
     elif state.pending:
-        yield Finding("vectors", f"{state.pending} rows wait (lexical search finds them); run `threefold reembed`")
+        waiting = counted(state.pending, "rows wait", "row waits")
+        yield Finding("vectors", f"{waiting} (lexical search finds what waits); run `threefold reembed`")
     else:
         yield Finding("vectors", "every row has one")
     for problem in state.problems:
@@ -121,11 +122,13 @@ def _contents(db: threefold.Threefold) -> Iterator[Finding]:
     loose = db.unreferenced_blobs()
     if loose:
         yield Finding(
-            "files", f"{loose} that no turn refers to, of killed writers; `threefold doctor --repair` removes them"
+            "files", f"{loose} that no turn refers to, of killed writers; remove with `threefold doctor --repair`"
         )
     missing = db.missing_blobs()
     if missing:
-        says = f"{len(missing)} files are missing or damaged, first {missing[0]}; restore an export"
+        says = (
+            f"{counted(len(missing), 'files are', 'file is')} missing or damaged, first {missing[0]}; restore an export"
+        )
         yield Finding("blobs", says, problem=True)
     else:
         yield Finding("blobs", "every file that a turn refers to is there and whole")
@@ -138,11 +141,12 @@ def _languages(db: threefold.Threefold) -> Iterator[Finding]:
     known, looked = db.embedder_knows()
     if not looked:
         return
+    texts = counted(looked, "texts")
     if 2 * known < looked:
         says = (
-            f"{db.embedder.name!r} does not know the script of {looked - known} of {looked} texts looked at: search "
+            f"{db.embedder.name!r} does not know the script of {looked - known} of {texts} looked at: search "
             "goes by their words alone; --embedder multilingual or a server's model may know it"
         )
         yield Finding("languages", says, problem=True)
     else:
-        yield Finding("languages", f"the embedder knows {known} of {looked} texts looked at")
+        yield Finding("languages", f"the embedder knows {known} of {texts} looked at")

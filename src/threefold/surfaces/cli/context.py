@@ -75,6 +75,11 @@ def dim(text: str) -> str:
     return styled(text, "2")
 
 
+def counted(count: int, many: str, one: str | None = None) -> str:
+    """`2 owners`, `1 owner`: what stands for one is `many` without its s, unless it is given."""
+    return f"{count} {many if count != 1 else many.removesuffix('s') if one is None else one}"
+
+
 def one_line(text: str, size: int) -> str:
     """`text` on one line, cut to `size` characters."""
     line = " ".join(visible(text).split())

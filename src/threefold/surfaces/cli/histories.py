@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 import threefold
-from threefold.surfaces.cli.context import Context
+from threefold.surfaces.cli.context import Context, counted
 
 _SHOWN = 10
 # Those of `threefold.importers`, which is loaded only where it is used; a test holds both together.
@@ -59,7 +59,7 @@ def import_(context: Context, options: argparse.Namespace) -> int:
         skipped = [{"where": s.where, "why": s.why} for s in done.skipped]
         context.emit({"imported": done.imported, "unchanged": done.unchanged, "skipped": skipped})
         return 0
-    print(f"{done.imported} turns imported, {done.unchanged} unchanged, {len(done.skipped)} skipped")
+    print(f"{counted(done.imported, 'turns')} imported, {done.unchanged} unchanged, {len(done.skipped)} skipped")
     for skipped_item in done.skipped[:_SHOWN]:
         print(f"  {skipped_item.where}: {skipped_item.why}")
     if len(done.skipped) > _SHOWN:
@@ -75,9 +75,10 @@ def export(context: Context, options: argparse.Namespace) -> int:
         lost = {"missing": list(done.missing)}
         context.emit({"path": str(done.path), "turns": done.turns, "blobs": done.blobs, **lost})
     else:
-        print(f"{done.turns} turns and {done.blobs} files written to {done.path}")
+        print(f"{counted(done.turns, 'turns')} and {counted(done.blobs, 'files')} written to {done.path}")
         if done.missing:
-            print(f"{len(done.missing)} files are lost or damaged and are not in it; `threefold doctor` names them")
+            lost_files = counted(len(done.missing), "files are", "file is")
+            print(f"{lost_files} lost or damaged and not in it; `threefold doctor` says which")
     return 1 if done.missing else 0
 
 
@@ -93,6 +94,6 @@ def restore(context: Context, options: argparse.Namespace) -> int:
             {"created": done.created, "replaced": done.replaced, "unchanged": done.unchanged, "blobs": done.blobs}
         )
     else:
-        turns = f"{done.created} turns restored, {done.replaced} replaced, {done.unchanged} unchanged"
-        print(f"{turns}, {done.blobs} files")
+        turns = f"{counted(done.created, 'turns')} restored, {done.replaced} replaced, {done.unchanged} unchanged"
+        print(f"{turns}, {counted(done.blobs, 'files')}")
     return 0

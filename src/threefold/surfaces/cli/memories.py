@@ -11,7 +11,7 @@ from typing import Any
 from threefold.errors import InvalidInput
 from threefold.model.memory import LAYERS, STATUSES, VISIBILITIES, Memory
 from threefold.realms.mem import Mem
-from threefold.surfaces.cli.context import Context, bold, dim, one_line, visible
+from threefold.surfaces.cli.context import Context, bold, counted, dim, one_line, visible
 
 _SIZE = 200
 Run = Callable[[Context, argparse.Namespace], int]
@@ -275,7 +275,7 @@ def reconcile(context: Context, options: argparse.Namespace) -> int:
             if context.json:
                 context.emit({"undone": list(undone)})
             else:
-                print(f"{len(undone)} memories stand as they did before")
+                print(counted(len(undone), "memories stand as they did before", "memory stands as it did before"))
             return 0
         proposal = mem.reconcile(options.apply)
         named = {id_: mem.get(id_) for id_ in proposal.seen}

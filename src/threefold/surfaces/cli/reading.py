@@ -12,7 +12,7 @@ from threefold.model.kinds import ROLES
 from threefold.model.times import iso
 from threefold.realms.conv.hits import Hit, Results
 from threefold.realms.conv.refs import turn_ref
-from threefold.surfaces.cli.context import Context, bold, dim, one_line, visible
+from threefold.surfaces.cli.context import Context, bold, counted, dim, one_line, visible
 
 if TYPE_CHECKING:
     from threefold.model.record import CatalogEntry, Conversation
@@ -210,7 +210,7 @@ def show(context: Context, options: argparse.Namespace) -> int:
             print_turn(materialise(handle.conv.stored(handle.conv.parse(options.ref, options.conversation))))
         elif found.file is not None:
             file = found.file
-            print(f"{found.ref}\n{file.size} bytes, {file.mime or 'unknown type'}, SHA-256 {file.digest}")
+            print(f"{found.ref}\n{counted(file.size, 'bytes')}, {file.mime or 'unknown type'}, SHA-256 {file.digest}")
             print("the exact bytes: add --raw")
         else:
             print(visible(found.as_bytes().decode()))
@@ -225,7 +225,7 @@ def print_turn(view: TurnView) -> None:
         print(f"{dim(f'[{message.at:%H:%M:%S}]')} {who}: {visible(message.text)}")
     for title, cards in (("attached", view.attachments), ("published", view.files)):
         for card in cards:
-            print(f"  {title}: {card.name} ({card.size} bytes)  {dim(card.ref)}")
+            print(f"  {title}: {card.name} ({counted(card.size, 'bytes')})  {dim(card.ref)}")
     for step in view.steps:
         arguments, result = (one_line(str(value or ""), 60) for value in (step.arguments, step.result))
         print(f"  step: {one_line(step.name, 40)} ({step.status}) {arguments} → {result}  {dim(step.ref)}")

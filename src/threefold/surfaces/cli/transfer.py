@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import threefold
-from threefold.surfaces.cli.context import Context
+from threefold.surfaces.cli.context import Context, counted
 from threefold.surfaces.cli.histories import bar
 
 if TYPE_CHECKING:
@@ -58,14 +58,17 @@ def copy(context: Context, options: argparse.Namespace) -> int:
 
 def _tell(copied: Copied | None, compared: Comparison | None) -> None:
     if copied is not None:
-        print(f"copied: {copied.turns} turns, {copied.blobs} files; {copied.unchanged} turns were there already")
+        there = counted(copied.unchanged, "turns were", "turn was")
+        print(f"copied: {counted(copied.turns, 'turns')}, {counted(copied.blobs, 'files')}; {there} there already")
         if copied.removed:
-            print(f"{copied.removed} turns were removed in the target before and stay removed")
+            before = "removed in the target before and"
+            print(counted(copied.removed, f"turns were {before} stay removed", f"turn was {before} stays removed"))
         if copied.lost:
-            print(f"{len(copied.lost)} files are lost or damaged in the source, first {copied.lost[0]}")
+            lost = counted(len(copied.lost), "files are", "file is")
+            print(f"{lost} lost or damaged in the source, first {copied.lost[0]}")
     if compared is not None:
         verdict = "not the same" if compared.differences else "the same"
-        what = f"{compared.turns} turns, {compared.blobs} files, {compared.questions} questions"
-        print(f"checked: {what}: {verdict}")
+        looked = {"turns": compared.turns, "files": compared.blobs, "questions": compared.questions}
+        print(f"checked: {', '.join(counted(n, name) for name, n in looked.items())}: {verdict}")
         for difference in compared.differences:
             print(f"  {difference}")

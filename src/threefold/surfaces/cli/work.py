@@ -7,7 +7,7 @@ import sys
 import threading
 from typing import Any
 
-from threefold.surfaces.cli.context import Context
+from threefold.surfaces.cli.context import Context, counted
 from threefold.surfaces.cli.histories import embed_with_bar
 
 # A wait without an end cannot be interrupted on every system.
@@ -50,8 +50,8 @@ def _once(context: Context) -> int:
     if context.json:
         context.emit({"expired": expired, "collected": collected, "pending": state.pending, "failed": state.failed})
     else:
-        print(f"{expired} turns expired, {collected} unreferenced files removed")
-        print(f"{state.pending} rows wait for a vector, {state.failed} failed")
+        print(f"{counted(expired, 'turns')} expired, {counted(collected, 'unreferenced files')} removed")
+        print(f"{counted(state.pending, 'rows wait', 'row waits')} for a vector, {state.failed} failed")
         if state.last_failure:
             print(f"last failure: {state.last_failure}")
     return 1 if state.failed else 0
