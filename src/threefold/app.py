@@ -6,7 +6,7 @@ import os
 import sys
 import weakref
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property, partial
@@ -32,9 +32,12 @@ if TYPE_CHECKING:
     # Loaded where they are used, so that `import threefold` stays quick.
     from threefold.archive import Restored
     from threefold.archive.export import Exported
+    from threefold.context.manager import Contexts
+    from threefold.context.sources import Sources
     from threefold.importers import Skipped
     from threefold.jobs.embed import Progress
     from threefold.jobs.worker import Worker
+    from threefold.model.context import ComputedContext
     from threefold.model.retention import Receipt
     from threefold.model.turn import Turn
     from threefold.realms.conv.recorder import TurnHandle
@@ -252,6 +255,13 @@ class Threefold:
 
         return Commons(Mem(Scope("operator"), self._ports, "everyone"))
 
+    @cached_property
+    def contexts(self) -> Contexts:
+        """The context engines: list them, register one, set the default."""
+        from threefold.context.manager import Contexts
+
+        return Contexts()
+
     def decay(
         self, factor: float = 0.95, floor: float = 0.1, older_than: float = 86_400.0, cycle: str | None = None
     ) -> bool:
@@ -419,6 +429,35 @@ class Handle:
         from threefold.realms.mem import Mem
 
         return Mem(self.scope, self._ports)
+
+    @cached_property
+    def _sources(self) -> Sources:
+        from threefold.context.sources import Sources
+
+        return Sources(self.scope, self.conv, self.mem, self.doc, self.thread, self._ports.clock)
+
+    def context(
+        self,
+        goal: str,
+        thread: str | None = None,
+        budget: int | None = None,
+        engine: str | None = None,
+        permissions: Collection[str] = (),
+        policies: Collection[str] = (),
+    ) -> ComputedContext:
+        """What an agent should see for a request: memory, the thread, documents, earlier turns, within a budget.
+
+        Computed anew each time, never stored. `budget` is in tokens (4,000 unless given), `thread` the conversation that
+        the request belongs to, `engine` another context engine than the default one (`Threefold.contexts`).
+        `permissions` and `policies` are handed on to the agent as they are.
+
+        Raises:
+            InvalidInput: an argument is malformed. NotFound: there is no such engine.
+        """
+        from threefold.context.intents import BUDGET, intent_of
+
+        intent = intent_of(goal, thread, BUDGET if budget is None else budget, permissions, policies)
+        return self._db.contexts.assemble(intent, self._sources, engine)
 
     def turn(
         self, conversation: str, turn: str | None = None, title: str | None = None, started: Moment = None

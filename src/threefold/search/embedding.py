@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from threefold.errors import ThreefoldError, Unavailable
 from threefold.ports import Embedder
@@ -39,3 +39,43 @@ def embed(embedder: Embedder, texts: Sequence[str]) -> np.ndarray:
     if not np.isfinite(rounded).all():
         raise ThreefoldError(f"{embedder.name!r} gave numbers that are not finite")
     return rounded
+
+
+# Everyday sentences that have nothing to do with each other.
+UNRELATED: Final = (
+    "The bakery on the corner closes at noon on Sundays.",
+    "Our server ran out of disk space during the backup.",
+    "She learned to play the cello when she was nine.",
+    "How many calories are in a bowl of lentil soup?",
+    "The treaty was signed after three weeks of talks.",
+    "Please move my dentist appointment to Thursday.",
+    "Photosynthesis turns light into chemical energy.",
+    "He scored twice in the second half of the match.",
+    "Rents in the old town have doubled since last year.",
+    "I prefer dark roast coffee without sugar.",
+    "Function pointers confuse most beginners in C.",
+    "A storm delayed every ferry to the island.",
+)
+
+
+class Background:
+    """The cosine that an embedder gives to texts which have nothing to do with each other: some give 0, others 0.7.
+
+    Measured once, when it is first asked for.
+    """
+
+    def __init__(self, embedder: Embedder | None) -> None:
+        self._embedder, self._found = embedder, None if embedder is not None else 0.0
+
+    def __call__(self) -> float:
+        """The mean over pairs of sentences, from 0 to below 1.
+
+        Raises:
+            ThreefoldError: the embedder failed.
+        """
+        if self._found is None and self._embedder is not None:
+            vectors = embed(self._embedder, UNRELATED)
+            pairs = len(UNRELATED) * (len(UNRELATED) - 1)
+            whole = float(((vectors @ vectors.T).sum() - (vectors * vectors).sum()) / pairs)
+            self._found = min(max(whole, 0.0), 0.99)
+        return self._found or 0.0

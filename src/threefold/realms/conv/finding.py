@@ -20,6 +20,8 @@ from threefold.search.rank import Ranking, by_conversation, by_turn, depth_for, 
 from threefold.text.dates import periods
 
 MAX_LIMIT = 10_000
+# The longest text of a hit that may be asked for, in characters, but for the whole one.
+MAX_SIZE = 1_000_000
 # How often a search asks for longer lists where these gave fewer hits than wanted, and how much longer: a power of 2.
 MAX_DEEPER, DEEPER = 3, 4
 # Turns of a conversation that come with a hit that is grouped by conversation, the best one included.
@@ -46,6 +48,7 @@ class Request(NamedTuple):
     lists: Sequence[ListName]
     ranking: Ranking | None
     explain: bool
+    size: int | None
 
 
 def find(scope: Scope, ports: Ports, request: Request) -> Results:
@@ -58,6 +61,8 @@ def find(scope: Scope, ports: Ports, request: Request) -> Results:
         raise InvalidInput(f"group {request.group!r} must be turn or conversation")
     snippets = _roles(request.snippets, "snippets") or ()
     neighbours = _count(request.neighbours, "neighbours")
+    if request.size is not None:
+        check_limit(request.size, MAX_SIZE, "size")
     ranking = request.ranking or ports.ranking
 
     wanted = request.offset + request.limit
@@ -81,7 +86,7 @@ def find(scope: Scope, ports: Ports, request: Request) -> Results:
     keys = [placing.rows.key(turn[0]) for _, turns in groups for turn in turns]
     rows = ports.store.rows(scope, keys, where.now, neighbours) if keys else ()
 
-    shown = Presentation(query.terms + _variants(found), snippets, neighbours, request.explain)
+    shown = Presentation(query.terms + _variants(found), snippets, neighbours, request.explain, request.size)
     hits = present(placing, groups, rows, shown)
     return Results(hits, _mode(query, found), (*warnings, *found.warnings), found.corrections)
 
@@ -139,10 +144,10 @@ def _count(value: int, name: str) -> int:
     return value
 
 
-def check_limit(limit: int, most: int) -> None:
+def check_limit(limit: int, most: int, name: str = "limit") -> None:
     """Refuse a limit that is not from 1 to `most`."""
     if not isinstance(limit, int) or isinstance(limit, bool) or not 1 <= limit <= most:
-        raise InvalidInput(f"limit {limit!r} must be a whole number from 1 to {most}")
+        raise InvalidInput(f"{name} {limit!r} must be a whole number from 1 to {most}")
 
 
 def _check_offset(offset: int) -> None:

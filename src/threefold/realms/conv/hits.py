@@ -12,7 +12,7 @@ from threefold.model.rows import RowKey, StoredRow
 from threefold.model.times import iso
 from threefold.realms.conv.refs import ref_for
 from threefold.search.rank import Group, Placing, Turn
-from threefold.text.excerpt import excerpt
+from threefold.text.excerpt import EXCERPT_SIZE, excerpt
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +107,16 @@ class Results(Sequence[Hit]):
 
 
 class Presentation(NamedTuple):
-    """How hits are to be shown: the terms to mark, the roles of snippets, how many turns around, the steps."""
+    """How hits are to be shown: the terms to mark, the roles of snippets, how many turns around, the steps.
+
+    `size` is about how many characters of a text are shown, None for all.
+    """
 
     terms: tuple[str, ...]
     snippets: tuple[str, ...] = ()
     neighbours: int = 0
     explain: bool = False
+    size: int | None = EXCERPT_SIZE
 
 
 def present(placing: Placing, groups: Sequence[Group], rows: Iterable[StoredRow], how: Presentation) -> tuple[Hit, ...]:
@@ -158,7 +162,7 @@ def _hit(
 ) -> Hit:
     key = placing.rows.key(turn[0])
     row = stored[key].row
-    part = excerpt(row.text, how.terms)
+    part = excerpt(row.text, how.terms, len(row.text) if how.size is None else how.size)
     return Hit(
         ref=ref_for(key.conversation, key.turn, row.path),
         conversation=key.conversation,
@@ -183,6 +187,6 @@ def _snippets(key: RowKey, read: Mapping[str, _Read], how: Presentation) -> Iter
     for row in around.rows:
         distance = around.places[row.key.turn] - here
         if row.row.role in how.snippets and abs(distance) <= how.neighbours:
-            text = excerpt(row.row.text, how.terms).text
+            text = excerpt(row.row.text, how.terms, len(row.row.text) if how.size is None else how.size).text
             ref = ref_for(key.conversation, row.key.turn, row.row.path)
             yield Snippet(ref, row.row.role, text, row.row.at, distance)

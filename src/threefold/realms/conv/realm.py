@@ -19,6 +19,7 @@ from threefold.realms.conv.refs import turn_ref
 from threefold.realms.redacting import Pass
 from threefold.realms.wiring import Ports
 from threefold.search.rank import Ranking
+from threefold.text.excerpt import EXCERPT_SIZE
 
 if TYPE_CHECKING:
     # Loaded where they are used: who searches need not wait for what records, and for the values it is made of.
@@ -123,6 +124,7 @@ class Conv:
         ranking: Ranking | None = None,
         explain: bool = False,
         offset: int = 0,
+        size: int | None = EXCERPT_SIZE,
     ) -> Results:
         """Find turns, or conversations, by what was said in them; the best first.
 
@@ -142,6 +144,7 @@ class Conv:
             ranking: other constants than the store's.
             explain: show with each hit how its score came about.
             offset: how many of the best to leave out; the next page begins at this `offset` plus `limit`.
+            size: about how many characters of each text are shown, around what matched; None for all.
 
         Raises:
             InvalidInput: naming the argument that is off; an empty `query` is.
@@ -165,6 +168,7 @@ class Conv:
                 lists=lists,
                 ranking=ranking,
                 explain=explain,
+                size=size,
             ),
         )
 

@@ -11,14 +11,14 @@ from threefold.model.scope import Scope
 from threefold.realms.mem import places
 from threefold.realms.mem.decaying import decays
 from threefold.realms.mem.keeping import STEPS
-from threefold.realms.mem.recalling import Wanted, recall
+from threefold.realms.mem.recalling import Recall, Wanted, recall
 from threefold.realms.mem.scores import Scores, scores
 from threefold.realms.mem.shelf import Shelf
 from threefold.realms.wiring import Ports
 
 SIZE: Final = 8
 # Memories that are looked at: of each step of salience the last touched, and what answers the goal.
-_DEPTH: Final = 4 * SIZE
+DEPTH: Final = 4 * SIZE
 # How much it counts beside salience that a memory answers the goal; in full from this likelihood on, since the best
 # answer to an unrelated goal has some hundredths.
 _GOAL: Final = 0.5
@@ -42,16 +42,25 @@ class Hot:
 
 
 def hotset(
-    scope: Scope, ports: Ports, goal: str | None = None, limit: int = SIZE, layers: tuple[Layer, ...] = LAYERS
+    scope: Scope,
+    ports: Ports,
+    goal: str | None = None,
+    limit: int = SIZE,
+    layers: tuple[Layer, ...] = LAYERS,
+    found: Recall | None = None,
 ) -> tuple[Hot, ...]:
-    """The hotset; with a `goal` what answers it comes before what is as salient and does not."""
+    """The hotset; with a `goal` what answers it comes before what is as salient and does not.
+
+    `found` is what was recalled for the goal already, at least `DEPTH` deep.
+    """
     now = ports.clock()
     cycles = decays(ports.store, now)
     shelf = Shelf(scope, ports)
     wanted = Wanted(layers, statuses=("active",))
     answers: dict[str, float] = {}
-    if goal is not None and goal.strip():
-        found = recall(scope, ports, goal, wanted, _DEPTH)
+    if found is None and goal is not None and goal.strip():
+        found = recall(scope, ports, goal, wanted, DEPTH)
+    if found is not None:
         answers = {each.record.id: each.score for each in found}
     kept = shelf.read(dict.fromkeys((*_candidates(scope, shelf, wanted), *answers)))
     hot = []
@@ -77,11 +86,11 @@ def _candidates(scope: Scope, shelf: Shelf, wanted: Wanted) -> Iterable[str]:
     for place in places.of_layers(wanted.layers):
         where = places.place_of(scope, place)
         labels = wanted.labels(scope.agent is not None, place)
-        yield from shelf.newest(where, (*labels, ("pinned",)), _DEPTH)
+        yield from shelf.newest(where, (*labels, ("pinned",)), DEPTH)
         found = 0
         for step in reversed(range(STEPS)):
-            ids = shelf.newest(where, (*labels, (f"salience:{step}",)), _DEPTH)
+            ids = shelf.newest(where, (*labels, (f"salience:{step}",)), DEPTH)
             yield from ids
             found += len(ids)
-            if found >= _DEPTH:
+            if found >= DEPTH:
                 break

@@ -310,11 +310,14 @@ class Mem:
         """What became of it: who changed it, when, why, and how it stood afterwards; oldest first."""
         return self._seen(id).revisions
 
-    def hotset(self, goal: str | None = None, limit: int = SIZE) -> tuple[Hot, ...]:
-        """The memories that every turn begins with, at most eight: pinned ones, then by salience, and by the `goal`."""
+    def hotset(self, goal: str | None = None, limit: int = SIZE, found: Recall | None = None) -> tuple[Hot, ...]:
+        """The memories that every turn begins with, at most eight: pinned ones, then by salience, and by the `goal`.
+
+        `found` is what was recalled for the goal already, where it was (32 deep): then it is not asked for again.
+        """
         if not isinstance(limit, int) or isinstance(limit, bool) or not 1 <= limit <= SIZE:
             raise InvalidInput(f"limit {limit!r} must be a whole number from 1 to {SIZE}")
-        return hotset(self._scope, self._ports, goal, limit, places.SEEN_FROM[self._place])
+        return hotset(self._scope, self._ports, goal, limit, places.SEEN_FROM[self._place], found)
 
     def policy(self, agent: str | None = None) -> Policy:
         """What agents may do, or one of them."""

@@ -1,0 +1,96 @@
+"""From what was gathered to the context that an agent is given: packed, framed, counted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from threefold.context import rendering
+from threefold.context.gathering import Gathered
+from threefold.context.packing import Item, Taken, pack
+from threefold.context.rendering import labelled, rendered
+from threefold.context.sources import Sources
+from threefold.model.context import ComputedContext, Dropped, Entry, Intent, Said, ThreadPart
+from threefold.text.tokens import count_tokens
+
+
+def compose(intent: Intent, sources: Sources, gathered: Gathered, engine: str = "default") -> ComputedContext:
+    """Pack what was gathered under the intent's budget, and frame it."""
+    gathered.without_repetitions()
+    room = intent.budget - rendering.introduction_tokens()
+    packed = pack(gathered.items, room, rendering.written, rendering.heading_tokens())
+    taken, over = _fitted(packed.taken, intent.budget)
+    dropped = [Dropped(item.section, item.ref, "budget", cost, item.score) for item, cost in (*packed.left, *over)]
+    shown = labelled(taken)
+    entries = [_entry(label, each) for label, each in shown if each.item.section != "thread"]
+    text = rendered(shown)
+    memories = _of(entries, "working", "session", "longterm")
+    return ComputedContext(
+        intent_id=intent.id,
+        goal=intent.goal,
+        text=text,
+        background=rendered([(label, each) for label, each in shown if "role" not in _spoken(each)]),
+        estimated_tokens=count_tokens(text),
+        budget=intent.budget,
+        computed_at=sources.clock(),
+        user=_user(sources, memories),
+        engine=engine,
+        permissions=intent.permissions,
+        policies=intent.policies,
+        memories=memories,
+        knowledge=_of(entries, "organizational", "global"),
+        documents=_of(entries, "document"),
+        turns=_of(entries, "turn"),
+        extra=_of(entries, "extra"),
+        thread=_thread(intent, [each.item for _, each in shown], dropped),
+        dropped=(*dropped, *gathered.dropped),
+        warnings=tuple(dict.fromkeys(gathered.warnings)),
+    )
+
+
+def _fitted(taken: Sequence[Taken], budget: int) -> tuple[list[Taken], list[tuple[Item, int]]]:
+    """What fits once it is written as a whole, which may take a token more than its parts; and what does not."""
+    kept, over = list(taken), []
+    while kept and count_tokens(rendered(labelled(kept))) > budget:
+        last = kept.pop()
+        if last.form:
+            kept.append(last._replace(form=last.form - 1))
+        else:
+            over.append((last.item, count_tokens(rendering.written(last.item, 0))))
+    return kept, over
+
+
+def _spoken(taken: Taken) -> Mapping[str, Any]:
+    """What is known of a message of the thread; nothing of anything else."""
+    return taken.item.about if taken.item.section == "thread" else {}
+
+
+def _entry(label: str, taken: Taken) -> Entry:
+    item = taken.item
+    text, whole = item.forms[taken.form], taken.form == len(item.forms) - 1
+    return Entry(label, item.section, item.ref, text, item.because, item.score, whole, item.about)
+
+
+def _of(entries: Sequence[Entry], *sections: str) -> tuple[Entry, ...]:
+    return tuple(entry for entry in entries if entry.section in sections)
+
+
+def _user(sources: Sources, memories: Sequence[Entry]) -> dict[str, Any]:
+    scope = sources.scope
+    preferences = [entry.text for entry in memories if entry.about.get("kind") == "preference"]
+    return {"id": scope.user, "tenant": scope.tenant, "app": scope.app, "agent": scope.agent,
+            "preferences": preferences}  # fmt: skip
+
+
+def _thread(intent: Intent, shown: Sequence[Item], dropped: Sequence[Dropped]) -> ThreadPart | None:
+    if intent.thread is None:
+        return None
+    parts = [item for item in shown if item.section == "thread"]
+    messages = tuple(
+        Said(item.about["role"], item.forms[0], item.about["at"], item.ref, item.about["author"])
+        for item in parts
+        if "role" in item.about
+    )
+    summary = next((item.forms[0] for item in parts if "role" not in item.about), "")
+    left_out = sum(each.section == "thread" and not each.ref.startswith("thread:") for each in dropped)
+    return ThreadPart(intent.thread, summary, messages, left_out)

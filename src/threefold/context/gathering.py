@@ -1,0 +1,105 @@
+"""What may belong into a context: a few reads that do not depend on each other, made into items for packing.
+
+What answers the goal less likely than the gate is left out: for an agent, nothing is better than noise. What is at hand
+(working, session), pinned or salient is there whatever the goal is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from threefold.context.packing import Item
+from threefold.model.context import Dropped
+from threefold.text.excerpt import excerpt
+from threefold.text.tokens import count_tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much is looked at. All but `turns` and `gate` are the mission's (X1); these two are measured
+    (docs/context.md): a likelihood below the gate is what the best answers to unrelated goals have.
+    """
+
+    working: int = 10
+    session: int = 20
+    longterm: int = 10
+    organizational: int = 5
+    global_: int = 5
+    hotset: int = 8
+    window: int = 50
+    documents: int = 5
+    turns: int = 20
+    gate: float = 0.03
+
+
+@dataclass
+class Gathered:
+    """What was found: items by priority within their section, and what was not to the point."""
+
+    items: list[Item] = field(default_factory=list)
+    dropped: list[Dropped] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    def add(self, found: Iterable[Item], gate: float | None = None) -> None:
+        """Take items in; those with a score below the `gate` only as dropped."""
+        for item in found:
+            if gate is not None and item.score is not None and item.score < gate:
+                self.drop(item, "irrelevant")
+            else:
+                self.items.append(item)
+
+    def drop(self, item: Item, why: str) -> None:
+        """Tell that something is left out."""
+        tokens = count_tokens(item.forms[0])
+        self.dropped.append(Dropped(item.section, item.ref, why, tokens, item.score))
+
+    def without_repetitions(self) -> None:
+        """Keep the first of several things that say the same, by their reference or text: ten copies are one voice."""
+        kept: list[Item] = []
+        seen: set[str] = set()
+        for item in self.items:
+            said = {item.ref, _plain(item.forms[-1])}
+            if item.joined or seen.isdisjoint(said):
+                kept.append(item)
+            else:
+                self.drop(item, "duplicate")
+            seen |= said
+        self.items = kept
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.casefold().split())
+
+
+# Tokens of the shorter forms in which a longer text is shown.
+FORMS: Final = (48, 160)
+
+
+def forms(text: str, terms: tuple[str, ...], sizes: tuple[int, ...] = FORMS) -> tuple[str, ...]:
+    """A text at several lengths in tokens, the part that matches best, and at last whole."""
+    return tuple(_forms(text, terms, sizes))
+
+
+def _forms(text: str, terms: tuple[str, ...], sizes: tuple[int, ...]) -> Iterator[str]:
+    tokens = count_tokens(text)
+    for size in sizes:
+        # What is hardly longer is shown whole.
+        if tokens > 1.25 * size:
+            yield part(text, terms, size, tokens)
+    yield text
+
+
+def part(text: str, terms: tuple[str, ...], size: int, tokens: int | None = None) -> str:
+    """The part of a text that matches best, of about `size` tokens, never much more."""
+    tokens = count_tokens(text) if tokens is None else tokens
+    if tokens <= size:
+        return text
+    length = len(text) * size // tokens
+    found = excerpt(text, terms, length).text
+    # Where tokens are shorter than in the rest of the text, less of it.
+    while (more := count_tokens(found)) > 1.25 * size and length > 8:
+        length = length * size // more
+        found = excerpt(text, terms, length).text
+    return found

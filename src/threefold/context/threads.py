@@ -1,0 +1,45 @@
+"""The thread of a request for its context: a summary of what left the window, then the window, whole."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from threefold.context.gathering import Gathered, Limits
+from threefold.context.packing import Item
+from threefold.context.sources import Sources
+from threefold.errors import NotFound
+from threefold.model.context import Intent
+from threefold.realms.thread import ThreadContext
+from threefold.text.quoting import label
+
+
+def gather_thread(gathered: Gathered, intent: Intent, sources: Sources, limits: Limits) -> Collection[str]:
+    """Add the thread's summary and messages, the newest first; returns the references of the turns that they show.
+
+    A thread that is not there yet begins with this request.
+    """
+    if intent.thread is None:
+        return ()
+    try:
+        thread = sources.thread(intent.thread).context(limits.window)
+    except NotFound:
+        return ()
+    gathered.warnings += thread.warnings
+    items = _items(thread)
+    gathered.add(items)
+    return {item.about["turn"] for item in items if "turn" in item.about}
+
+
+def _items(thread: ThreadContext) -> list[Item]:
+    """Newest message first, since what is older goes first; the summary has its place after the newest one."""
+    items = []
+    for place, said in enumerate(thread.messages, 1):
+        head = label(f"{said.author or said.role} · {said.at:%Y-%m-%d %H:%M}")
+        about = {"role": said.role, "at": said.at, "author": said.author, "turn": said.turn_ref}
+        items.append(Item("thread", said.ref, head, (said.text,), "the thread's window", joined=True, place=place,
+                          about=about))  # fmt: skip
+    items.reverse()
+    if thread.summary:
+        head = label(f"summary of {thread.summarised} earlier messages")
+        items.insert(1, Item("thread", f"thread:{thread.name}", head, (thread.summary,), "left the window", place=0))
+    return items

@@ -1,0 +1,76 @@
+"""Whether a store holds anything to the point of a question: the gate before a context. Pure.
+
+The ranker's likelihood compares rows of one question with each other; for a question that nothing answers the best of
+them still gets some tenths. Here the best of the first rows is looked at in absolute terms: how near it is to the
+question in meaning, how much of the question its words are. A logistic regression, with one for questions that have no
+vector; fitted by `scripts/make_relevance.py` on questions asked of the history that answers them, of somebody else's,
+and on prompts that need no history (docs/context.md has how well it tells them apart).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from threefold.search.features import FEATURES
+from threefold.search.rank import Placing
+
+if TYPE_CHECKING:
+    import numpy as np
+
+# So many of the first rows are looked at: the best value of each, since what answers need not be the first.
+LOOKED_AT: Final = 5
+GATE: Final = 0.15
+"""Below this nothing is held to be to the point: hardly an answer is lost, and most of what is foreign stays out."""
+
+WEIGHTS: Final[Mapping[str, float]] = {
+    "nearness": 11.18, "words": 0.24, "likely": 0.38, "words_found": 3.86, "strength": -6.46, "": -4.86,
+}  # fmt: skip
+# Without a vector of the question, or of the rows.
+WORDS_ALONE: Final[Mapping[str, float]] = {
+    "words": -0.24, "likely": 0.82, "words_found": 5.99, "strength": -3.04, "length": 2.44, "": -5.63,
+}  # fmt: skip
+
+
+def relevance(placing: Placing, terms: int, unrelated: float = 0.0) -> float:
+    """How likely something among the candidates is to the point, from 0 to 1; 0 where there are none.
+
+    `terms` is how many the question has, `unrelated` the cosine that the embedder gives to texts that have nothing to
+    do with each other. Where the second stage is off, 1: nothing is known.
+    """
+    if not len(placing.order):
+        return 0.0
+    if placing.likely is None or placing.seen is None:
+        return 1.0
+    seen = observed(placing, terms, unrelated)
+    weights = WEIGHTS if seen["nearness"] > 0.0 else WORDS_ALONE
+    return 1.0 / (1.0 + math.exp(-sum(weight * seen[name] for name, weight in weights.items())))
+
+
+def observed(placing: Placing, terms: int, unrelated: float) -> Mapping[str, float]:
+    """What is looked at: the best values of the first rows."""
+    import numpy as np
+
+    first = placing.order[:LOOKED_AT]
+    places = np.flatnonzero(np.isin(placing.head, first))
+    likely = float(np.clip(_best(placing.likely, places), 1e-4, 1 - 1e-4))
+    scores = {name: _best(found.scores, first) for name, found in placing.listed.items()}
+    semantic = scores.get("semantic", 0.0)
+    words = max(scores.get("lexical", 0.0), scores.get("trigram", 0.0))
+    columns = {name: _best(placing.seen, places, FEATURES.index(name)) for name in ("words_found", "strength")}
+    return {
+        "nearness": max(0.0, (semantic - unrelated) / (1.0 - unrelated)) if semantic > 0.0 else 0.0,
+        "words": math.log1p(max(0.0, words)),
+        "likely": math.log(likely / (1.0 - likely)),
+        "length": math.log1p(terms),
+        "": 1.0,
+        **columns,
+    }
+
+
+def _best(values: np.ndarray | None, places: np.ndarray, column: int | None = None) -> float:
+    if values is None or not len(places):
+        return 0.0
+    found = values[places] if column is None else values[places, column]
+    return float(found.max())
