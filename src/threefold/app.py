@@ -38,11 +38,14 @@ if TYPE_CHECKING:
     from threefold.jobs.embed import Progress
     from threefold.jobs.worker import Worker
     from threefold.model.context import ComputedContext
+    from threefold.model.document import Extracted
     from threefold.model.retention import Receipt
     from threefold.model.turn import Turn
     from threefold.realms.conv.recorder import TurnHandle
     from threefold.realms.conv.resolve import Resolved
+    from threefold.realms.doc import Doc
     from threefold.realms.mem import Mem
+    from threefold.realms.places import Place
     from threefold.transfer import Comparison, Copied
 
 DEFAULT_TTL = timedelta(days=365)
@@ -209,6 +212,7 @@ class Threefold:
             committed=self._wake,
             warm=self._warm,
             redact=redact,
+            extract=_extract,
         )
         # A forgotten close must not keep the thread or the files.
         self._finalizer = weakref.finalize(self, _shut, self._worker, self._backend)
@@ -244,16 +248,12 @@ class Threefold:
         return Handle(Scope(user, tenant, app, agent), self)
 
     def organization(self, tenant: str = "default") -> Commons:
-        """The operator's handle on what all users of a tenant share: memory of the layer `organizational`."""
-        from threefold.realms.mem import Mem
-
-        return Commons(Mem(Scope("operator", tenant), self._ports, "organization"))
+        """The operator's handle on what all users of a tenant share: memory `organizational`, and documents."""
+        return Commons(Scope("operator", tenant), self._ports, "organization")
 
     def everyone(self) -> Commons:
-        """The operator's handle on what all tenants share: memory of the layer `global`."""
-        from threefold.realms.mem import Mem
-
-        return Commons(Mem(Scope("operator"), self._ports, "everyone"))
+        """The operator's handle on what all tenants share: memory of the layer `global`, and documents."""
+        return Commons(Scope("operator"), self._ports, "everyone")
 
     @cached_property
     def contexts(self) -> Contexts:
@@ -386,6 +386,13 @@ class Threefold:
         self.close()
 
 
+def _extract(data: bytes, mime: str | None = None, name: str = "") -> Extracted:
+    """The extractors that are installed, loaded when the first document is taken in."""
+    from threefold.extractors import extract
+
+    return extract(data, mime, name)
+
+
 def _daily(store: Backend, clock: Callable[[], datetime]) -> None:
     from threefold.realms.mem.decaying import decay
 
@@ -407,15 +414,29 @@ class Imported:
     skipped: tuple[Skipped, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class Commons:
-    """What several users share, as the operator curates it. `mem` is curated memory."""
+    """What several users share, as the operator curates it."""
 
-    mem: Mem
+    def __init__(self, scope: Scope, ports: Ports, place: Place) -> None:
+        self._where = scope, ports, place
+
+    @cached_property
+    def mem(self) -> Mem:
+        """Curated memory."""
+        from threefold.realms.mem import Mem
+
+        return Mem(*self._where)
+
+    @cached_property
+    def doc(self) -> Doc:
+        """Documents."""
+        from threefold.realms.doc import Doc
+
+        return Doc(*self._where)
 
 
 class Handle:
-    """Everything one user can do. `conv` is the record, `mem` curated memory."""
+    """Everything one user can do. `conv` is the record, `mem` curated memory, `doc` documents."""
 
     def __init__(self, scope: Scope, db: Threefold) -> None:
         self.scope = scope
@@ -429,6 +450,13 @@ class Handle:
         from threefold.realms.mem import Mem
 
         return Mem(self.scope, self._ports)
+
+    @cached_property
+    def doc(self) -> Doc:
+        """Documents."""
+        from threefold.realms.doc import Doc
+
+        return Doc(self.scope, self._ports)
 
     @cached_property
     def _sources(self) -> Sources:

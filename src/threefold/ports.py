@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from threefold.model.candidates import Candidates
     from threefold.model.chat import Message, Reply, Tool
     from threefold.model.commit import Commit, Outcome
+    from threefold.model.document import Extracted
     from threefold.model.moving import MovedTurn, TurnKey
     from threefold.model.query import Query
     from threefold.model.record import CatalogEntry, Conversation, StoredTurn, TurnRecord
@@ -308,6 +309,18 @@ class Redactor(Protocol):
 
         `name` is what the text stands under, such as the key of a JSON object: some are told by it alone. A text that
         was redacted already stays as it is.
+        """
+        ...
+
+
+class Extractor(Protocol):
+    """Reads the text of files."""
+
+    def __call__(self, data: bytes, mime: str | None = None, name: str = "") -> Extracted:
+        """The text of a file as Markdown. `mime` and `name` may tell what it is, where its bytes do not.
+
+        Raises:
+            InvalidInput: it is damaged, encrypted, too large, or of a kind that cannot be read (here).
         """
         ...
 

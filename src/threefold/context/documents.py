@@ -7,7 +7,7 @@ from threefold.context.packing import Item
 from threefold.context.sources import Sources
 from threefold.model.context import Intent
 from threefold.realms.doc import DocHit
-from threefold.text.quoting import label
+from threefold.text.quoting import named
 
 # A chunk is shown whole or as its best part; shorter than that it says little.
 _SIZES = (120,)
@@ -26,6 +26,6 @@ def gather_documents(
 
 def _item(hit: DocHit, terms: tuple[str, ...]) -> Item:
     page = "" if hit.page is None else f"page {hit.page}"
-    head = " · ".join(filter(None, (label(" › ".join((hit.title or hit.source, *hit.headings)), 120), page)))
+    head = " · ".join(filter(None, (named(" › ".join((hit.title or hit.source, *hit.headings)), 120), page)))
     about = {"source": hit.source, "start": hit.start, "end": hit.end, "metadata": dict(hit.metadata)}
     return Item("document", hit.ref, head, forms(hit.text, terms, _SIZES), "answers the goal", hit.score, about=about)

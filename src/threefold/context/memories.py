@@ -11,7 +11,7 @@ from threefold.model.context import Intent
 from threefold.model.memory import Layer, Memory
 from threefold.realms.mem.hotset import DEPTH, Hot
 from threefold.realms.mem.recalling import Recall
-from threefold.text.quoting import label
+from threefold.text.quoting import named
 
 
 def gather_memories(gathered: Gathered, intent: Intent, sources: Sources, limits: Limits, terms: tuple[str, ...]) -> None:
@@ -55,4 +55,4 @@ def _item(record: Memory, because: str, answers: Mapping[str, float], terms: tup
     if record.context:
         shown = (*shown, f"{record.memory}\n({record.context})")
     about = {"id": record.id, "kind": record.kind, "layer": record.layer, "tags": list(record.tags)}
-    return Item(record.layer, record.ref, label(head), shown, because, answers.get(record.id), about=about)
+    return Item(record.layer, record.ref, named(head), shown, because, answers.get(record.id), about=about)

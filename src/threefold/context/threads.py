@@ -10,7 +10,7 @@ from threefold.context.sources import Sources
 from threefold.errors import NotFound
 from threefold.model.context import Intent
 from threefold.realms.thread import ThreadContext
-from threefold.text.quoting import label
+from threefold.text.quoting import named
 
 
 def gather_thread(gathered: Gathered, intent: Intent, sources: Sources, limits: Limits) -> Collection[str]:
@@ -34,12 +34,12 @@ def _items(thread: ThreadContext) -> list[Item]:
     """Newest message first, since what is older goes first; the summary has its place after the newest one."""
     items = []
     for place, said in enumerate(thread.messages, 1):
-        head = label(f"{said.author or said.role} · {said.at:%Y-%m-%d %H:%M}")
+        head = named(f"{said.author or said.role} · {said.at:%Y-%m-%d %H:%M}")
         about = {"role": said.role, "at": said.at, "author": said.author, "turn": said.turn_ref}
         items.append(Item("thread", said.ref, head, (said.text,), "the thread's window", joined=True, place=place,
                           about=about))  # fmt: skip
     items.reverse()
     if thread.summary:
-        head = label(f"summary of {thread.summarised} earlier messages")
+        head = named(f"summary of {thread.summarised} earlier messages")
         items.insert(1, Item("thread", f"thread:{thread.name}", head, (thread.summary,), "left the window", place=0))
     return items

@@ -19,12 +19,12 @@ def quoted(text: str) -> str:
     return "\n".join(MARK + line for line in text.splitlines() or [""])
 
 
-def label(text: str, size: int = 80) -> str:
-    """A foreign name for a line of ours: one line of at most `size` characters, without brackets and controls."""
+def named(text: str, most: int = 80) -> str:
+    """A foreign name for a line of ours: one line of at most `most` characters, without brackets and controls."""
     plain = "".join(
         " " if c.isspace() else {"[": "(", "]": ")"}.get(c, c)
         for c in text
         if c.isspace() or (c not in _TURNING and unicodedata.category(c) not in ("Cc", "Cs"))
     )
     line = " ".join(plain.split())
-    return line if len(line) <= size else line[: size - 1].rstrip() + "…"
+    return line if len(line) <= most else line[: most - 1].rstrip() + "…"

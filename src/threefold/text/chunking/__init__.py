@@ -1,0 +1,7 @@
+"""Cutting a text into chunks: each a part of it exactly, none longer than so many tokens, in any language. Pure."""
+
+from __future__ import annotations
+
+from threefold.text.chunking.cutting import STRATEGIES, Chunk, Strategy, chunk
+
+__all__ = ["STRATEGIES", "Chunk", "Strategy", "chunk"]

@@ -1,0 +1,192 @@
+"""Putting as much between two cuts as fits, by counting. Pure."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from math import ceil
+from typing import Final, NamedTuple
+
+from threefold.text.chunking.graphemes import cut_near, may_cut
+
+Cuts = Callable[[int, int], Sequence[int]]
+# Before blanks, as tokenizers cut; behind marks of scripts without blanks.
+_WORD: Final = re.compile(r"(?<=\S)\s+|(?<=[、，；：・])(?=\S)")
+# What is shorter than such a share of the limit is put to its neighbour, where both fit.
+_CRUMB: Final = 4
+
+
+class Body(NamedTuple):
+    """A range of the text without blanks around it."""
+
+    start: int
+    end: int
+
+
+class Filled(NamedTuple):
+    """A chunk's range and tokens; `body` is where it begins without what it has of the one before."""
+
+    start: int
+    end: int
+    tokens: int
+    body: int
+
+
+class Filler:
+    """Cuts one text. A body has at most `most` tokens, a chunk with its overlap at most `limit`."""
+
+    def __init__(self, text: str, most: int, limit: int, overlap: int, count: Callable[[str], int]) -> None:
+        self._text, self._most, self._limit, self._overlap = text, most, limit, overlap
+        self._count = count
+
+    def size(self, start: int, end: int) -> int:
+        """The tokens of a range without the blanks around it."""
+        body = self._trimmed(start, end)
+        return self._count(self._text[body.start : body.end])
+
+    def divide(self, levels: Sequence[Cuts], headings: Sequence[int]) -> list[Body]:
+        """The text as bodies, cut at the first of `levels` that makes them fit."""
+        found = self._divided(0, len(self._text), [*levels, self._words])
+        return [body for body in self._without_crumbs(found, headings) if body.end > body.start]
+
+    def _divided(self, start: int, end: int, levels: Sequence[Cuts]) -> Iterator[Body]:
+        if self.size(start, end) <= self._most:
+            yield self._trimmed(start, end)
+            return
+        for depth, level in enumerate(levels):
+            if cuts := level(start, end):
+                break
+        else:
+            yield from self._by_characters(start, end)
+            return
+        run = start
+        places = [start, *cuts, end]
+        for first, last in zip(places, places[1:], strict=False):
+            # Most are far too small to be worth counting: a token is seldom less than a byte.
+            if last - first > self._most // 4 and self.size(first, last) > self._most:
+                yield from self._filled(run, first, cuts)
+                yield from self._divided(first, last, levels[depth + 1 :])
+                run = last
+        yield from self._filled(run, end, cuts)
+
+    def _filled(self, start: int, end: int, cuts: Sequence[int]) -> Iterator[Body]:
+        """A range whose parts fit, in as few bodies as it takes, about as long as one another."""
+        left = self.size(start, end) if start < end else 0
+        while start < end:
+            if left <= self._most and self.size(start, end) <= self._most:
+                yield self._trimmed(start, end)
+                return
+            # What is left is about the whole without what went; at the end it is counted.
+            wanted = left / max(2, ceil(left / self._most))
+            at = self._farthest(start, end, cuts, wanted)
+            yield self._trimmed(start, at)
+            left = max(left - self.size(start, at), 1)
+            start = at
+
+    def _farthest(self, start: int, end: int, cuts: Sequence[int], wanted: float) -> int:
+        """The cut that leaves nearest to `wanted` tokens before it, and at most as many as a body has."""
+        first, stop = bisect_right(cuts, start), bisect_left(cuts, end)
+        # Looked for in longer and longer strides, so that nothing far longer than a body is counted.
+        stride = 1
+        while first + stride < stop and self.size(start, cuts[first + stride]) <= wanted:
+            stride *= 2
+        low, high = first + stride // 2, min(first + stride, stop)
+        while low < high:
+            middle = (low + high) // 2
+            if self.size(start, cuts[middle]) <= wanted:
+                low = middle + 1
+            else:
+                high = middle
+        over = cuts[low] if low < len(cuts) and cuts[low] < end else end
+        under = cuts[low - 1] if low > first else start
+        if under == start:
+            return over
+        if (more := self.size(start, over)) <= self._most and more - wanted < wanted - self.size(start, under):
+            return over
+        return under
+
+    def _words(self, start: int, end: int) -> list[int]:
+        return [match.start() for match in _WORD.finditer(self._text, start, end) if start < match.start() < end]
+
+    def _by_characters(self, start: int, end: int) -> Iterator[Body]:
+        """A range without a border in it, cut between characters."""
+        while start < end:
+            at = self._most_characters(start, end)
+            yield self._trimmed(start, at)
+            start = at
+
+    def _most_characters(self, start: int, end: int) -> int:
+        low, high = start + 1, min(end, start + 32 * self._most)
+        while low < high:
+            middle = (low + high + 1) // 2
+            if self.size(start, middle) <= self._most:
+                low = middle
+            else:
+                high = middle - 1
+        at = low if low == end else cut_near(self._text, start, low)
+        return max(at, start + 1)
+
+    def _trimmed(self, start: int, end: int) -> Body:
+        """Without blanks around it; the first line stays indented."""
+        while end > start and self._text[end - 1].isspace():
+            end -= 1
+        first = start
+        while first < end and self._text[first].isspace():
+            first += 1
+        line = max(self._text.rfind("\n", start, first), self._text.rfind("\r", start, first)) + 1
+        if line > 0 or start == 0:
+            first = max(line, start)
+        return Body(first, max(first, end))
+
+    def _without_crumbs(self, found: Iterator[Body], headings: Sequence[int]) -> list[Body]:
+        """The bodies, with those that are very short put to the one before or behind where both fit."""
+        kept: list[Body] = []
+        for body in found:
+            if kept and self._joins(kept[-1], body, headings):
+                kept[-1] = Body(kept[-1].start, body.end)
+            else:
+                kept.append(body)
+        return kept
+
+    def _joins(self, one: Body, other: Body, headings: Sequence[int]) -> bool:
+        least = self._most // _CRUMB
+        if self.size(*one) >= least and self.size(*other) >= least:
+            return False
+        return self.size(one.start, other.end) <= self._most
+
+    def overlapped(self, bodies: Sequence[Body], headings: Sequence[int], sentences: Cuts) -> Iterator[Filled]:
+        """The bodies, each with the end of the one before."""
+        for number, body in enumerate(bodies):
+            start = body.start
+            if number and self._overlap:
+                start = self._earlier(bodies[number - 1], body, headings, sentences)
+            tokens = self._count(self._text[start : body.end])
+            if tokens > self._limit:
+                start, tokens = body.start, self._count(self._text[body.start : body.end])
+            yield Filled(start, body.end, tokens, body.start)
+
+    def _earlier(self, before: Body, body: Body, headings: Sequence[int], sentences: Cuts) -> int:
+        """Where a chunk begins that has the end of the body before too."""
+        place = bisect_left(headings, body.start)
+        if place < len(headings) and headings[place] == body.start:
+            return body.start
+        for cuts in (sentences(before.start, body.start), self._words(before.start, before.end)):
+            for cut in cuts[-self._overlap :]:
+                start = self._trimmed(cut, body.start).start
+                if before.start < start < body.start and self.size(start, body.start) <= self._overlap:
+                    return start
+        return self._characters_before(before, body)
+
+    def _characters_before(self, before: Body, body: Body) -> int:
+        """As much of a text without borders as is wanted."""
+        low, high = max(before.start + 1, body.start - 8 * self._overlap), body.start
+        while low < high:
+            middle = (low + high) // 2
+            if self.size(middle, body.start) <= self._overlap:
+                high = middle
+            else:
+                low = middle + 1
+        while low < body.start and not may_cut(self._text, low):
+            low += 1
+        return low
