@@ -28,11 +28,12 @@ from threefold.errors import Unavailable
 from threefold.realms.conv import Conv
 from threefold.realms.conv.recorder import TurnHandle
 from threefold.realms.mem import Mem
+from threefold.realms.thread import Thread
 
 THREADS = 32
 
 # What only makes an object: nothing to wait for.
-_MAKERS = frozenset({"user", "turn", "open_turn", "organization", "everyone"})
+_MAKERS = frozenset({"user", "turn", "open_turn", "thread", "organization", "everyone"})
 
 
 class Done(Awaitable[Any]):
@@ -77,7 +78,7 @@ class Face:
     def _faced(self, value: Any) -> Any:
         if isinstance(value, TurnHandle):
             return AsyncTurn(value, self._pool)
-        return Face(value, self._pool) if isinstance(value, Handle | Commons | Conv | Mem) else value
+        return Face(value, self._pool) if isinstance(value, Handle | Commons | Conv | Mem | Thread) else value
 
     def __dir__(self) -> list[str]:
         return [name for name in dir(self._target) if not name.startswith("_")]

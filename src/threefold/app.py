@@ -21,11 +21,11 @@ from threefold.jobs.collect import GRACE, collect_blobs, count_unreferenced
 from threefold.model.scope import Scope, check_id
 from threefold.model.times import Moment
 from threefold.model.times import now as system_clock
-from threefold.ports import Backend, Blobs, Embedder, StoreState
+from threefold.ports import Backend, Blobs, Embedder, StoreState, Summarizer
 from threefold.realms.conv import Conv
 from threefold.realms.wiring import Ports
 from threefold.redaction.opening import open_redactor
-from threefold.search.embedding import embed
+from threefold.search.embedding import Background, embed
 from threefold.search.rank import Ranking
 
 if TYPE_CHECKING:
@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from threefold.realms.doc import Doc
     from threefold.realms.mem import Mem
     from threefold.realms.places import Place
+    from threefold.realms.thread import Thread
+    from threefold.realms.thread.values import ThreadEntry
     from threefold.transfer import Comparison, Copied
 
 DEFAULT_TTL = timedelta(days=365)
@@ -72,6 +74,9 @@ class Config:
     `redact` is the rule by which secrets and personal data are taken out before anything is stored, embedded or
     indexed: `"secrets"`, `"secrets+personal"` (both need `pip install 'threefold[redact]'`), a function from text to
     text, or None, for a literal record. See `docs/privacy.md`.
+
+    `summarizer` writes the summaries of threads, such as one made of a chat model; by default they are sentences of what
+    was said.
     """
 
     embedder: Embedder | str | None = "bundled"
@@ -86,6 +91,7 @@ class Config:
     embedder_dimensions: int | None = None
     decay: bool = True
     redact: Callable[[str], str] | str | None = None
+    summarizer: Summarizer | None = None
 
 
 def default_store() -> str:
@@ -213,6 +219,8 @@ class Threefold:
             warm=self._warm,
             redact=redact,
             extract=_extract,
+            summarizer=config.summarizer,
+            unrelated=Background(self.embedder),
         )
         # A forgotten close must not keep the thread or the files.
         self._finalizer = weakref.finalize(self, _shut, self._worker, self._backend)
@@ -492,6 +500,23 @@ class Handle:
     ) -> TurnHandle:
         """Open a turn of a conversation; use it in a `with` block. See `TurnHandle`."""
         return self.conv.open_turn(conversation, turn, title, started)
+
+    def thread(self, name: str) -> Thread:
+        """A named conversation with a sliding window; nothing is made before something is added. See `Thread`."""
+        from threefold.realms.thread import Thread
+
+        return Thread(self.scope, self._ports, name)
+
+    def threads(
+        self, limit: int = 20, after: ThreadEntry | None = None, archived: bool = False
+    ) -> tuple[ThreadEntry, ...]:
+        """Threads, those last written to first, with `archived` ones too; `after` is the last one of the page before.
+
+        Conversations that were only recorded are none.
+        """
+        from threefold.realms.thread.realm import list_threads
+
+        return list_threads(self.scope, self._ports, limit, after, archived)
 
     def resolve(self, ref: str, conversation: str | None = None) -> Resolved:
         """The object that a reference names; `conversation` completes short forms.

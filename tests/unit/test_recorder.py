@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -219,7 +220,8 @@ def test_ids_are_checked_when_the_turn_is_opened(recorder: Recorder, bad: Any) -
 def test_new_ids_sort_by_time_and_do_not_repeat() -> None:
     made = [new_turn_id() for _ in range(500)]
     assert len(set(made)) == 500
-    assert [i[:12] for i in made] == sorted(i[:12] for i in made)
+    # The count begins anew after 65,536.
+    assert sum(before > after for before, after in itertools.pairwise(made)) <= 1
 
 
 def test_what_cannot_be_kept_is_refused_at_the_call_and_the_turn_goes_on() -> None:

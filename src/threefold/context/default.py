@@ -21,8 +21,8 @@ class DefaultEngine:
 
     info: ClassVar = EngineInfo("default", "Threefold's own", "memory, thread, documents and earlier turns")
 
-    def __init__(self, limits: Limits = Limits()) -> None:
-        self.limits = limits
+    def __init__(self, limits: Limits | None = None) -> None:
+        self.limits = limits or Limits()
 
     def assemble(self, intent: Intent, sources: Sources) -> ComputedContext:
         """See `ContextEngine.assemble`."""

@@ -6,7 +6,7 @@ from threefold.context.gathering import Gathered, Limits, forms
 from threefold.context.packing import Item
 from threefold.context.sources import Sources
 from threefold.model.context import Intent
-from threefold.realms.doc import DocHit
+from threefold.realms.doc.retrieving import DocHit
 from threefold.text.quoting import named
 
 # A chunk is shown whole or as its best part; shorter than that it says little.
@@ -21,11 +21,11 @@ def gather_documents(
         return
     found = sources.doc.retrieve(intent.goal, limit=limits.documents)
     gathered.warnings += found.warnings
-    gathered.add((_item(hit, terms) for hit in found), limits.gate)
+    gathered.add((_item(hit, terms) for hit in found), limits.least(found.relevance))
 
 
 def _item(hit: DocHit, terms: tuple[str, ...]) -> Item:
     page = "" if hit.page is None else f"page {hit.page}"
     head = " · ".join(filter(None, (named(" › ".join((hit.title or hit.source, *hit.headings)), 120), page)))
-    about = {"source": hit.source, "start": hit.start, "end": hit.end, "metadata": dict(hit.metadata)}
+    about = {"source": hit.source, "start": hit.start, "end": hit.end, "metadata": dict(hit.metadata or {})}
     return Item("document", hit.ref, head, forms(hit.text, terms, _SIZES), "answers the goal", hit.score, about=about)

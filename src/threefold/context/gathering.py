@@ -11,15 +11,18 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from threefold.context.packing import Item
-from threefold.model.context import Dropped
+from threefold.model.context import Dropped, Why
+from threefold.search.relevance import GATE
 from threefold.text.excerpt import excerpt
 from threefold.text.tokens import count_tokens
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much is looked at. All but `turns` and `gate` are the mission's (X1); these two are measured
-    (docs/context.md): a likelihood below the gate is what the best answers to unrelated goals have.
+    """How much is looked at. Numbers of things are the mission's (X1), but that of `turns`.
+
+    Of a search whose `relevance` is below `gate` nothing is taken, of any other what is at least so `likely` to be what
+    was asked for. Both are measured (docs/context.md).
     """
 
     working: int = 10
@@ -31,7 +34,12 @@ class Limits:
     window: int = 50
     documents: int = 5
     turns: int = 20
-    gate: float = 0.03
+    gate: float = GATE
+    likely: float = 0.02
+
+    def least(self, relevance: float) -> float:
+        """What is taken of a search must be at least so likely; above 1 nothing is."""
+        return self.likely if relevance >= self.gate else 2.0
 
 
 @dataclass
@@ -42,15 +50,15 @@ class Gathered:
     dropped: list[Dropped] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
-    def add(self, found: Iterable[Item], gate: float | None = None) -> None:
-        """Take items in; those with a score below the `gate` only as dropped."""
+    def add(self, found: Iterable[Item], least: float = 0.0) -> None:
+        """Take items in; those with a score below the `least` only as dropped."""
         for item in found:
-            if gate is not None and item.score is not None and item.score < gate:
+            if item.score is not None and item.score < least:
                 self.drop(item, "irrelevant")
             else:
                 self.items.append(item)
 
-    def drop(self, item: Item, why: str) -> None:
+    def drop(self, item: Item, why: Why) -> None:
         """Tell that something is left out."""
         tokens = count_tokens(item.forms[0])
         self.dropped.append(Dropped(item.section, item.ref, why, tokens, item.score))

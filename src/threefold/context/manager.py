@@ -7,13 +7,14 @@ import inspect
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Final
 
 from threefold.context.default import DefaultEngine
 from threefold.context.engine import Compacted, ContextEngine, EngineInfo, Happened
 from threefold.context.sources import Sources
-from threefold.errors import Conflict, InvalidInput, NotFound, ThreefoldError, Unavailable
+from threefold.errors import Conflict, InvalidInput, NotFound, ThreefoldError
 from threefold.model.context import ComputedContext, Intent
 from threefold.text.tokens import count_tokens
 
@@ -43,7 +44,7 @@ class Contexts:
         self.register(self._builtin)
         for point in (offered or _installed)():
             try:
-                self.register(_called(point.name, lambda made=point: made.load()()))
+                self.register(_called(repr(point.name), partial(_made, point)))
             except ThreefoldError as error:
                 self.problems += (f"context engine {point.name!r} of an installed package is left out: {error}",)
 
@@ -203,6 +204,10 @@ def _called(name: str, call: Callable[[], Any]) -> Any:
         return call()
     except Exception as error:
         raise EngineFailed(f"context engine {name} failed: {type(error).__name__}: {error}") from error
+
+
+def _made(point: EntryPoint) -> Any:
+    return point.load()()
 
 
 def _installed() -> Sequence[EntryPoint]:

@@ -14,16 +14,20 @@ from threefold.realms.mem.recalling import Recall
 from threefold.text.quoting import named
 
 
-def gather_memories(gathered: Gathered, intent: Intent, sources: Sources, limits: Limits, terms: tuple[str, ...]) -> None:
+def gather_memories(
+    gathered: Gathered, intent: Intent, sources: Sources, limits: Limits, terms: tuple[str, ...]
+) -> None:
     """Add memories of every layer."""
     found = sources.mem.recall(intent.goal, limit=DEPTH) if intent.goal.strip() else Recall()
     hot = sources.mem.hotset(found=found, limit=limits.hotset)
     gathered.warnings += found.warnings
+    least = limits.least(found.relevance)
     answers = {each.record.id: each.score for each in found}
-    for layer, most in (("working", limits.working), ("session", limits.session)):
-        records = sources.mem.list(layers=[layer], limit=most)
+    at_hand: Sequence[tuple[Layer, int]] = (("working", limits.working), ("session", limits.session))
+    for layer, most in at_hand:
         # Those that answer the goal first; else the last touched.
-        records = sorted(records, key=lambda record: -answers.get(record.id, 0.0))
+        listed = sources.mem.list(layers=[layer], limit=most)
+        records = sorted(listed, key=lambda record: -answers.get(record.id, 0.0))
         gathered.add(_item(record, "at hand", answers, terms) for record in records)
     by_goal: Sequence[tuple[Layer, int]] = (
         ("longterm", limits.longterm),
@@ -31,7 +35,7 @@ def gather_memories(gathered: Gathered, intent: Intent, sources: Sources, limits
         ("global", limits.global_),
     )
     for layer, most in by_goal:
-        gathered.add(_held(layer, most, found, hot, answers, terms), limits.gate)
+        gathered.add(_held(layer, most, found, hot, answers, terms), least)
 
 
 def _held(

@@ -9,7 +9,8 @@ from threefold.context.packing import Item
 from threefold.context.sources import Sources
 from threefold.errors import NotFound
 from threefold.model.context import Intent
-from threefold.realms.thread import ThreadContext
+from threefold.realms.conv.refs import turn_ref
+from threefold.realms.thread.values import ThreadContext
 from threefold.text.quoting import named
 
 
@@ -25,17 +26,18 @@ def gather_thread(gathered: Gathered, intent: Intent, sources: Sources, limits: 
     except NotFound:
         return ()
     gathered.warnings += thread.warnings
-    items = _items(thread)
+    items = _items(thread, sources)
     gathered.add(items)
     return {item.about["turn"] for item in items if "turn" in item.about}
 
 
-def _items(thread: ThreadContext) -> list[Item]:
+def _items(thread: ThreadContext, sources: Sources) -> list[Item]:
     """Newest message first, since what is older goes first; the summary has its place after the newest one."""
     items = []
     for place, said in enumerate(thread.messages, 1):
         head = named(f"{said.author or said.role} · {said.at:%Y-%m-%d %H:%M}")
-        about = {"role": said.role, "at": said.at, "author": said.author, "turn": said.turn_ref}
+        turn = turn_ref(thread.name, sources.conv.parse(said.ref).turn)
+        about = {"role": said.role, "at": said.at, "author": said.author, "turn": turn}
         items.append(Item("thread", said.ref, head, (said.text,), "the thread's window", joined=True, place=place,
                           about=about))  # fmt: skip
     items.reverse()

@@ -23,7 +23,7 @@ def gather_turns(
     found = sources.conv.search(intent.goal, limit=limits.turns + len(shown), snippets=_SPOKEN, size=None)
     gathered.warnings += found.warnings
     new = [hit for hit in found if turn_ref(hit.conversation, hit.turn) not in shown]
-    gathered.add((_item(hit, terms) for hit in new[: limits.turns]), limits.gate)
+    gathered.add((_item(hit, terms) for hit in new[: limits.turns]), limits.least(found.relevance))
 
 
 def _item(hit: Hit, terms: tuple[str, ...]) -> Item:

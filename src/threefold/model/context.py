@@ -150,7 +150,5 @@ class ComputedContext:
         value = asdict(self)
         value["computed_at"] = iso(self.computed_at)
         if self.thread is not None:
-            value["thread"]["messages"] = [
-                {**asdict(said), "at": iso(said.at)} for said in self.thread.messages
-            ]
+            value["thread"]["messages"] = [{**asdict(said), "at": iso(said.at)} for said in self.thread.messages]
         return value

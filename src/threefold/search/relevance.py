@@ -10,7 +10,7 @@ and on prompts that need no history (docs/context.md has how well it tells them 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from threefold.search.features import FEATURES
@@ -21,16 +21,34 @@ if TYPE_CHECKING:
 
 # So many of the first rows are looked at: the best value of each, since what answers need not be the first.
 LOOKED_AT: Final = 5
-GATE: Final = 0.15
+GATE: Final = 0.1
 """Below this nothing is held to be to the point: hardly an answer is lost, and most of what is foreign stays out."""
 
 WEIGHTS: Final[Mapping[str, float]] = {
-    "nearness": 11.18, "words": 0.24, "likely": 0.38, "words_found": 3.86, "strength": -6.46, "": -4.86,
+    "nearness": 11.08, "words": 0.24, "likely": 0.41, "words_found": 3.46, "strength": -5.56, "": -4.62,
 }  # fmt: skip
 # Without a vector of the question, or of the rows.
 WORDS_ALONE: Final[Mapping[str, float]] = {
-    "words": -0.24, "likely": 0.82, "words_found": 5.99, "strength": -3.04, "length": 2.44, "": -5.63,
+    "words": -0.05, "likely": 0.79, "words_found": 5.33, "strength": -2.9, "length": 2.05, "": -5.03,
 }  # fmt: skip
+
+
+class Gauge:
+    """How likely what was found is to the point, worked out when it is asked for: most who search do not ask.
+
+    `asked` are the orders of what was found, each with how many terms the question had.
+    """
+
+    def __init__(self, asked: Iterable[tuple[Placing, int]] = (), unrelated: Callable[[], float] = float) -> None:
+        self.asked, self.unrelated = tuple(asked), unrelated
+
+    def __call__(self) -> float:
+        """From 0 to 1; of several places the best.
+
+        Raises:
+            ThreefoldError: the embedder failed.
+        """
+        return max((relevance(placing, terms, self.unrelated()) for placing, terms in self.asked), default=0.0)
 
 
 def relevance(placing: Placing, terms: int, unrelated: float = 0.0) -> float:

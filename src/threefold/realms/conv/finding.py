@@ -17,6 +17,7 @@ from threefold.realms.asking import MAX_QUERY, check_question, question_for
 from threefold.realms.conv.hits import Presentation, Results, present
 from threefold.realms.wiring import Ports
 from threefold.search.rank import Ranking, by_conversation, by_turn, depth_for, rank
+from threefold.search.relevance import Gauge
 from threefold.text.dates import periods
 
 MAX_LIMIT = 10_000
@@ -88,7 +89,8 @@ def find(scope: Scope, ports: Ports, request: Request) -> Results:
 
     shown = Presentation(query.terms + _variants(found), snippets, neighbours, request.explain, request.size)
     hits = present(placing, groups, rows, shown)
-    return Results(hits, _mode(query, found), (*warnings, *found.warnings), found.corrections)
+    gauge = Gauge(((placing, len(query.terms)),), ports.unrelated)
+    return Results(hits, _mode(query, found), (*warnings, *found.warnings), found.corrections, gauge)
 
 
 def _mode(query: Query, found: Candidates) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, NamedTuple, overload
 
@@ -12,6 +12,7 @@ from threefold.model.rows import RowKey, StoredRow
 from threefold.model.times import iso
 from threefold.realms.conv.refs import ref_for
 from threefold.search.rank import Group, Placing, Turn
+from threefold.search.relevance import Gauge
 from threefold.text.excerpt import EXCERPT_SIZE, excerpt
 
 
@@ -91,6 +92,15 @@ class Results(Sequence[Hit]):
     mode: str = "lexical"
     warnings: tuple[str, ...] = ()
     corrections: Mapping[str, tuple[tuple[str, float], ...]] | None = None
+    gauge: Gauge = field(default=Gauge(), repr=False, compare=False)
+
+    @property
+    def relevance(self) -> float:
+        """How likely anything of it is to the point at all, from 0 to 1: what a context is gated by (docs/context.md).
+
+        The score of a hit compares it with the others; that of the best one says little about the question.
+        """
+        return self.gauge()
 
     def __len__(self) -> int:
         return len(self.hits)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal, get_args
 
 from threefold.errors import BytesGone, Expired, InvalidInput, NotFound, Purged
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
     from threefold.realms.conv.recorder import TurnHandle
     from threefold.realms.conv.view import TurnView
 
-# A time to live that ends later than this has no end.
-FOREVER = datetime(9999, 1, 1, tzinfo=UTC)
 # How often bytes are put, should a purge or a collector with a wrong clock remove them before the commit.
 TRIES = 3
 Reaction = Literal["ok", "not_ok", "neutral"]
@@ -80,12 +77,18 @@ class Conv:
         from threefold.model.commit import Commit, RecordTurn
         from threefold.realms.conv.fold import fold
 
-        expires = self._expires()
+        expires = self._ports.expires()
         folded = [fold(self._scope, turn, expires) for turn in turns]
         blobs = [data for each in folded for data in each.blobs.values()]
         outcomes = self._commit(Commit(self._scope, tuple(RecordTurn(each.record) for each in folded)), blobs)
         if any(outcome != "unchanged" for outcome in outcomes):
             self._ports.committed()
+        if "replaced" in outcomes:
+            from threefold.realms.thread.forgetting import replaced
+
+            for turn, outcome in zip(turns, outcomes, strict=True):
+                if outcome == "replaced":
+                    replaced(self._ports.store, self._scope, turn.conversation, turn.id, self._ports.clock())
         return outcomes
 
     def _commit(self, commit: Commit, blobs: Sequence[bytes], tries: int = TRIES) -> tuple[Outcome, ...]:
@@ -98,14 +101,6 @@ class Conv:
             if tries == 1:
                 raise
         return self._commit(commit, blobs, tries - 1)
-
-    def _expires(self) -> datetime | None:
-        """The end of the time to live of what is recorded now.
-
-        It counts from the recording, not from the turn's own time: an old history that is imported today is kept too.
-        """
-        ttl, now = self._ports.ttl, self._ports.clock()
-        return None if ttl is None or ttl > FOREVER - now else now + ttl
 
     def search(
         self,
@@ -277,15 +272,19 @@ class Conv:
         self._ports.store.commit(Commit(self._scope, (PutFeedback(found.conversation, found.turn, given),)))
 
     def forget(self, conversation: str | None = None, turn: str | None = None) -> Receipt:
-        """Remove a turn, a conversation, or all of the user, from every file of the store; the receipt lists them."""
+        """Remove a turn, a conversation, or all of the user, from every file of the store; the receipt lists them.
+
+        What threads hold of it goes with it.
+        """
         from threefold.model.retention import Target
+        from threefold.realms.thread.forgetting import forget
 
         for name, value in (("conversation", conversation), ("turn", turn)):
             if value is not None:
                 check_id(value, name)
         if turn is not None and conversation is None:
             raise InvalidInput("a turn is forgotten within its conversation; give both")
-        return self._ports.store.purge(self._scope, Target(conversation, turn))
+        return forget(self._ports.store, self._scope, Target(conversation, turn), self._ports.clock())
 
     def parse(self, ref: str, conversation: str | None = None) -> ConvRef:
         """The reference as a value with its conversation.

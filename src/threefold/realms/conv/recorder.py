@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import time
 from collections.abc import Callable, Collection, Mapping
@@ -34,11 +35,12 @@ from threefold.realms.conv.limits import check_file, check_submissions, check_su
 
 REPLAYED_EVENTS = frozenset({"chat.citations", "chat.step", "chat.followups"})
 STREAM_MARKERS = ("canvas", "tool", "subsystem")
+_made = itertools.count()
 
 
 def new_turn_id() -> str:
-    """A new id that sorts by time of making: 12 hex digits of milliseconds, 16 random ones."""
-    return f"{time.time_ns() // 1_000_000:012x}{os.urandom(8).hex()}"
+    """A new id that sorts by time of making: 12 hex digits of milliseconds, 4 that count, 12 random ones."""
+    return f"{time.time_ns() // 1_000_000:012x}{next(_made) & 0xFFFF:04x}{os.urandom(6).hex()}"
 
 
 class TurnHandle:

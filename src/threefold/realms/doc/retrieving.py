@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple, overload
 
 from threefold.model.candidates import CandidateRows, Candidates
@@ -17,6 +17,7 @@ from threefold.realms.doc.keeping import passage_of, source_label
 from threefold.realms.doc.shelf import Labels, Shelf
 from threefold.realms.places import SEEN_FROM, Place
 from threefold.realms.wiring import Ports
+from threefold.search.relevance import Gauge
 from threefold.search.rank import Placing, depth_for, rank
 from threefold.text.excerpt import excerpt
 
@@ -73,6 +74,12 @@ class Retrieved(Sequence[DocHit]):
     mode: str = "lexical"
     warnings: tuple[str, ...] = ()
     corrections: Mapping[str, tuple[tuple[str, float], ...]] | None = None
+    gauge: Gauge = field(default=Gauge(), repr=False, compare=False)
+
+    @property
+    def relevance(self) -> float:
+        """How likely anything of it is to the point at all, from 0 to 1 (docs/context.md)."""
+        return self.gauge()
 
     def __len__(self) -> int:
         return len(self.hits)
@@ -119,6 +126,7 @@ def retrieve(scope: Scope, ports: Ports, place: Place, asked: Asked) -> Retrieve
     # A document is not better for having been taken in lately.
     ranking, now = replace(ports.ranking, recency=0.0), ports.clock()
     ranked: list[_Ranked] = []
+    placed: list[tuple[Placing, int]] = []
     warnings, corrections = dict[str, None](), dict[str, tuple[tuple[str, float], ...]]()
     terms, semantic = tuple[str, ...](), False
     for order, each in enumerate(SEEN_FROM[place]):
@@ -130,6 +138,7 @@ def retrieve(scope: Scope, ports: Ports, place: Place, asked: Asked) -> Retrieve
         query, said = question_for(shelf.where, ports, asked.text, Filter(now, labels=labels), asked.lists, depth)
         found = ports.store.candidates(query)
         placing = rank(_nameless(found), query, ranking)
+        placed.append((placing, len(query.terms)))
         best = placing.order[: asked.limit].tolist()
         ranked += [
             _Ranked(float(placing.score[n]), order, i, placing.rows.key(n), n, placing, shelf) for i, n in enumerate(best)
@@ -141,7 +150,7 @@ def retrieve(scope: Scope, ports: Ports, place: Place, asked: Asked) -> Retrieve
     ranked.sort(key=lambda each: (-each.score, each.order, each.rank))
     terms += tuple(term for variants in corrections.values() for term, _ in variants)
     hits = tuple(_hits(ranked[: asked.limit], terms, asked.explain))
-    return Retrieved(hits, _mode(asked.lists, semantic), tuple(warnings), corrections)
+    return Retrieved(hits, _mode(asked.lists, semantic), tuple(warnings), corrections, Gauge(placed, ports.unrelated))
 
 
 def narrowed(shelf: Shelf, asked: Asked) -> Labels | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final, Literal, overload
 
@@ -20,6 +20,7 @@ from threefold.realms.mem.shelf import Labels, Shelf
 from threefold.realms.places import Place
 from threefold.realms.wiring import Ports
 from threefold.search.rank import Placing, by_turn, depth_for, rank
+from threefold.search.relevance import Gauge
 from threefold.text.dates import periods
 from threefold.text.excerpt import excerpt
 
@@ -103,6 +104,12 @@ class Recall(Sequence[Recalled]):
     found: tuple[Recalled, ...] = ()
     mode: str = "lexical"
     warnings: tuple[str, ...] = ()
+    gauge: Gauge = field(default=Gauge(), repr=False, compare=False)
+
+    @property
+    def relevance(self) -> float:
+        """How likely anything of it is to the point at all, from 0 to 1 (docs/context.md)."""
+        return self.gauge()
 
     def __len__(self) -> int:
         return len(self.found)
@@ -135,6 +142,7 @@ def recall(
     shelf = Shelf(scope, ports)
     since = touched_since(wanted.min_relevance, cycles)
     ranked: list[_Ranked] = []
+    placed: list[tuple[Placing, int]] = []
     semantic, warnings, terms = False, dict[str, None](), tuple[str, ...]()
     for order, place in enumerate(places.of_layers(wanted.layers)):
         where = places.place_of(scope, place)
@@ -142,6 +150,7 @@ def recall(
         query, said = question_for(where, ports, text, only, _LISTS[mode], depth_for(2 * limit, ports.ranking))
         found = ports.store.candidates(query)
         placing = rank(found, query, ports.ranking, periods(text, now) if ports.ranking.learned else ())
+        placed.append((placing, len(query.terms)))
         for score, turns in by_turn(placing):
             number = turns[0][0]
             ranked.append(_Ranked(score, order, placing.rows.key(number).conversation, number, placing))
@@ -163,7 +172,7 @@ def recall(
         if len(answers) >= limit:
             break
     ran = "semantic" if mode == "semantic" else "hybrid" if semantic else "lexical"
-    return Recall(tuple(answers[:limit]), ran, tuple(warnings))
+    return Recall(tuple(answers[:limit]), ran, tuple(warnings), Gauge(placed, ports.unrelated))
 
 
 def touched_since(least: float, cycles: Sequence[Decay]) -> datetime | None:
