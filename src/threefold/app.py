@@ -467,7 +467,8 @@ class Handle:
         return Doc(self.scope, self._ports)
 
     @cached_property
-    def _sources(self) -> Sources:
+    def sources(self) -> Sources:
+        """What contexts are made of: this scope's realms, for context engines to read."""
         from threefold.context.sources import Sources
 
         return Sources(self.scope, self.conv, self.mem, self.doc, self.thread, self._ports.clock)
@@ -483,8 +484,8 @@ class Handle:
     ) -> ComputedContext:
         """What an agent should see for a request: memory, the thread, documents, earlier turns, within a budget.
 
-        Computed anew each time, never stored. `budget` is in tokens (4,000 unless given), `thread` the conversation that
-        the request belongs to, `engine` another context engine than the default one (`Threefold.contexts`).
+        Computed anew each time, never stored. `budget` is in tokens (4,000 unless given), `thread` the conversation
+        that the request belongs to, `engine` another context engine than the default one (`Threefold.contexts`).
         `permissions` and `policies` are handed on to the agent as they are.
 
         Raises:
@@ -493,7 +494,7 @@ class Handle:
         from threefold.context.intents import BUDGET, intent_of
 
         intent = intent_of(goal, thread, BUDGET if budget is None else budget, permissions, policies)
-        return self._db.contexts.assemble(intent, self._sources, engine)
+        return self._db.contexts.assemble(intent, self.sources, engine)
 
     def turn(
         self, conversation: str, turn: str | None = None, title: str | None = None, started: Moment = None

@@ -42,7 +42,7 @@ def compose(intent: Intent, sources: Sources, gathered: Gathered, engine: str = 
         documents=_of(entries, "document"),
         turns=_of(entries, "turn"),
         extra=_of(entries, "extra"),
-        thread=_thread(intent, [each.item for _, each in shown], dropped),
+        thread=_thread(intent, [each.item for _, each in shown], dropped, gathered.archived),
         dropped=(*dropped, *gathered.dropped),
         warnings=tuple(dict.fromkeys(gathered.warnings)),
     )
@@ -82,7 +82,7 @@ def _user(sources: Sources, memories: Sequence[Entry]) -> dict[str, Any]:
             "preferences": preferences}  # fmt: skip
 
 
-def _thread(intent: Intent, shown: Sequence[Item], dropped: Sequence[Dropped]) -> ThreadPart | None:
+def _thread(intent: Intent, shown: Sequence[Item], dropped: Sequence[Dropped], archived: bool) -> ThreadPart | None:
     if intent.thread is None:
         return None
     parts = [item for item in shown if item.section == "thread"]
@@ -93,4 +93,4 @@ def _thread(intent: Intent, shown: Sequence[Item], dropped: Sequence[Dropped]) -
     )
     summary = next((item.forms[0] for item in parts if "role" not in item.about), "")
     left_out = sum(each.section == "thread" and not each.ref.startswith("thread:") for each in dropped)
-    return ThreadPart(intent.thread, summary, messages, left_out)
+    return ThreadPart(intent.thread, summary, messages, left_out, "archived" if archived else "active")

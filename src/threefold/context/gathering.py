@@ -6,11 +6,12 @@ What answers the goal less likely than the gate is left out: for an agent, nothi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
-from threefold.context.packing import Item
+from threefold.context.packing import Forms, Item
 from threefold.model.context import Dropped, Why
 from threefold.search.relevance import GATE
 from threefold.text.excerpt import excerpt
@@ -33,9 +34,9 @@ class Limits:
     hotset: int = 8
     window: int = 50
     documents: int = 5
-    turns: int = 20
+    turns: int = 30
     gate: float = GATE
-    likely: float = 0.02
+    likely: float = 0.01
 
     def least(self, relevance: float) -> float:
         """What is taken of a search must be at least so likely; above 1 nothing is."""
@@ -44,11 +45,15 @@ class Limits:
 
 @dataclass
 class Gathered:
-    """What was found: items by priority within their section, and what was not to the point."""
+    """What was found: items by priority within their section, and what was not to the point.
+
+    `archived` is whether the thread is.
+    """
 
     items: list[Item] = field(default_factory=list)
     dropped: list[Dropped] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    archived: bool = False
 
     def add(self, found: Iterable[Item], least: float = 0.0) -> None:
         """Take items in; those with a score below the `least` only as dropped."""
@@ -85,18 +90,12 @@ def _plain(text: str) -> str:
 FORMS: Final = (48, 160)
 
 
-def forms(text: str, terms: tuple[str, ...], sizes: tuple[int, ...] = FORMS) -> tuple[str, ...]:
+def forms(text: str, terms: tuple[str, ...], sizes: tuple[int, ...] = FORMS) -> Forms:
     """A text at several lengths in tokens, the part that matches best, and at last whole."""
-    return tuple(_forms(text, terms, sizes))
-
-
-def _forms(text: str, terms: tuple[str, ...], sizes: tuple[int, ...]) -> Iterator[str]:
     tokens = count_tokens(text)
-    for size in sizes:
-        # What is hardly longer is shown whole.
-        if tokens > 1.25 * size:
-            yield part(text, terms, size, tokens)
-    yield text
+    # What is hardly longer is shown whole.
+    shorter = [partial(part, text, terms, size, tokens) for size in sizes if tokens > 1.25 * size]
+    return Forms(*shorter, lambda: text)
 
 
 def part(text: str, terms: tuple[str, ...], size: int, tokens: int | None = None) -> str:

@@ -55,7 +55,7 @@ def _item(record: Memory, because: str, answers: Mapping[str, float], terms: tup
     by = "" if first is None else f"{first.signal} by {'the user' if first.by == 'user' else first.agent or first.by}"
     doubt = "contested" if record.status == "weakened" else ""
     head = " · ".join(filter(None, (record.kind, by, doubt, record.touched.date().isoformat())))
-    shown = forms(record.memory, terms)
+    shown: Sequence[str] = forms(record.memory, terms)
     if record.context:
         shown = (*shown, f"{record.memory}\n({record.context})")
     about = {"id": record.id, "kind": record.kind, "layer": record.layer, "tags": list(record.tags)}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, overload
 
 from threefold.model.context import SECTIONS, Section
 from threefold.text.tokens import count_tokens
@@ -21,6 +21,29 @@ KIND_OF: Final[Mapping[Section, Kind]] = {
 }  # fmt: skip
 SHARES: Final[Mapping[Kind, float]] = {"memory": 0.3, "thread": 0.3, "document": 0.2, "turn": 0.2, "extra": 0.2}
 """What each kind is given at first, of those that found something; what it does not need goes to the others."""
+
+
+class Forms(Sequence[str]):
+    """A text at several lengths, from the shortest that makes sense to the whole; each made when it is looked at."""
+
+    def __init__(self, *makers: Callable[[], str]) -> None:
+        self._makers = makers
+        self._made: dict[int, str] = {}
+
+    def __len__(self) -> int:
+        return len(self._makers)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[str]: ...
+    def __getitem__(self, index: int | slice) -> str | Sequence[str]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        number = range(len(self))[index]
+        if number not in self._made:
+            self._made[number] = self._makers[number]()
+        return self._made[number]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +58,7 @@ class Item:
     section: Section
     ref: str
     head: str
-    forms: tuple[str, ...]
+    forms: Sequence[str]
     because: str = ""
     score: float | None = None
     joined: bool = False

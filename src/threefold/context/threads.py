@@ -26,6 +26,7 @@ def gather_thread(gathered: Gathered, intent: Intent, sources: Sources, limits: 
     except NotFound:
         return ()
     gathered.warnings += thread.warnings
+    gathered.archived = thread.status == "archived"
     items = _items(thread, sources)
     gathered.add(items)
     return {item.about["turn"] for item in items if "turn" in item.about}

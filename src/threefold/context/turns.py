@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 
-from threefold.context.gathering import FORMS, Gathered, Limits, forms
-from threefold.context.packing import Item
+from threefold.context.gathering import FORMS, Gathered, Limits, part
+from threefold.context.packing import Forms, Item
 from threefold.context.sources import Sources
-from threefold.model.context import Intent
+from threefold.model.context import FINDER, Intent
 from threefold.realms.conv.hits import Hit
 from threefold.realms.conv.refs import turn_ref
 
@@ -28,19 +28,24 @@ def gather_turns(
 
 def _item(hit: Hit, terms: tuple[str, ...]) -> Item:
     about = {"conversation": hit.conversation, "turn": hit.turn, "role": hit.role}
-    head = hit.at.date().isoformat()
-    return Item("turn", turn_ref(hit.conversation, hit.turn), head, tuple(_forms(hit, terms)), "answers the goal",
-                hit.score, about=about)  # fmt: skip
+    ref, head = turn_ref(hit.conversation, hit.turn), hit.at.date().isoformat()
+    return Item("turn", ref, head, _forms(hit, terms), "answers the goal", hit.score, about=about)
 
 
-def _forms(hit: Hit, terms: tuple[str, ...]) -> Iterator[str]:
+def _forms(hit: Hit, terms: tuple[str, ...]) -> Forms:
     """What matched alone, then the whole turn: first shortened, then as it was."""
-    matched = f"{hit.author or hit.role}: "
-    for size in FORMS[:1]:
-        yield matched + forms(hit.text, terms, (size,))[0]
     said = [(each.role, each.text) for each in hit.snippets if each.distance == 0]
     if hit.role not in _SPOKEN:
         said.append((hit.role, hit.text))
-    for size in FORMS[1:]:
-        yield "\n".join(f"{role}: {forms(text, terms, (size // 2,))[0]}" for role, text in said)
-    yield "\n".join(f"{role}: {text}" for role, text in said)
+    matched = (hit.author or hit.role, hit.text)
+    if hit.agent == FINDER:
+        said = [each for each in said if each[0] != "assistant"] or said
+        matched = matched if hit.role != "assistant" else said[0]
+    least, more = FORMS
+
+    def shown(size: int | None) -> str:
+        return "\n".join(f"{role}: {text if size is None else part(text, terms, size)}" for role, text in said)
+
+    return Forms(
+        lambda: f"{matched[0]}: {part(matched[1], terms, least)}", lambda: shown(more // 2), lambda: shown(None)
+    )

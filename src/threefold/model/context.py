@@ -13,6 +13,8 @@ from threefold.model.times import iso
 Section = Literal["working", "session", "longterm", "organizational", "global", "thread", "document", "turn", "extra"]
 SECTIONS: Final[tuple[Section, ...]] = get_args(Section)
 """By priority: what stands further back is dropped first. `extra` is what other engines add."""
+# The agent that answers without a model, by quoting: what it said is an echo of what is kept elsewhere.
+FINDER: Final = "finder"
 Why = Literal["budget", "irrelevant", "duplicate"]
 
 
@@ -76,13 +78,14 @@ class Said:
 class ThreadPart:
     """What is shown of the thread: a summary of what left its window, then messages, oldest first.
 
-    `left_out` is how many of the window's oldest messages found no room.
+    `left_out` is how many of the window's oldest messages found no room. `status` is `active` or `archived`.
     """
 
     name: str
     summary: str = ""
     messages: tuple[Said, ...] = ()
     left_out: int = 0
+    status: str = "active"
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
-from threefold.text.terms import WILDCARD, pieces
+from threefold.text.patterns import ASCII_PIECE, patterns
+from threefold.text.runs import placed
+from threefold.text.terms import WILDCARD, piece_terms
 
 EXCERPT_SIZE = 300
 _ELLIPSIS = "…"
@@ -18,12 +21,12 @@ class Excerpt(NamedTuple):
     matches: tuple[tuple[int, int], ...] = ()
 
 
-def excerpt(text: str, terms: Iterable[str], size: int = EXCERPT_SIZE) -> Excerpt:
+def excerpt(text: str, terms: Sequence[str], size: int = EXCERPT_SIZE) -> Excerpt:
     """Cut the window of `text` that holds the most distinct `terms` (the earliest of equals).
 
     Without a match it is the beginning. Where the window is not the whole text an ellipsis says so.
     """
-    spans = _matching_spans(text, terms)
+    spans = _matching_spans(text, tuple(terms))
     start, end = _window(text, spans, size)
     head, tail = _ELLIPSIS if start else "", _ELLIPSIS if end < len(text) else ""
     shift = len(head) - start
@@ -31,17 +34,30 @@ def excerpt(text: str, terms: Iterable[str], size: int = EXCERPT_SIZE) -> Excerp
     return Excerpt(head + text[start:end] + tail, tuple(_joined(inside)))
 
 
-def _matching_spans(text: str, terms: Iterable[str]) -> list[tuple[int, int, str]]:
+# A text is asked for several windows of different sizes.
+@lru_cache(256)
+def _matching_spans(text: str, terms: tuple[str, ...]) -> Sequence[tuple[int, int, str]]:
     """(start, end, term) of each piece that has one of `terms`, by the first that it has."""
     exact = {t for t in terms if not t.endswith(WILDCARD)}
     begins = tuple(t[:-1] for t in terms if t.endswith(WILDCARD))
+
+    def first(found: Iterable[str]) -> str | None:
+        return next((t for t in found if t in exact or t.startswith(begins)), None)
+
+    # Most words of a text are said again: each is looked at once.
+    known: dict[str, str | None] = {}
     spans = []
-    for start, end, found in pieces(text):
-        if begins or not exact.isdisjoint(found):
-            term = next((t for t in found if t in exact or t.startswith(begins)), None)
-            if term is not None:
-                spans.append((start, end, term))
-    return spans
+    for match in (ASCII_PIECE if text.isascii() else patterns(text).piece).finditer(text):
+        piece = match[0]
+        if match.lastgroup == "run":
+            spans += [span for span in placed(piece, match.start()) if first(span[2:]) is not None]
+            continue
+        if piece not in known:
+            known[piece] = first(piece_terms(piece))
+        term = known[piece]
+        if term is not None:
+            spans.append((match.start(), match.end(), term))
+    return tuple(spans)
 
 
 def _window(text: str, spans: Sequence[tuple[int, int, str]], size: int) -> tuple[int, int]:

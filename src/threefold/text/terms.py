@@ -41,25 +41,25 @@ def pieces(text: str) -> Iterator[tuple[int, int, tuple[str, ...]]]:
     """Yield (start, end, terms) for each piece of `text`; start and end are character offsets."""
     if text.isascii():
         for match in ASCII_PIECE.finditer(text):
-            yield match.start(), match.end(), _piece_terms(match[0])
+            yield match.start(), match.end(), piece_terms(match[0])
         return
     for match in patterns(text).piece.finditer(text):
         if match.lastgroup == "run":
             for start, end, term in placed(match[0], match.start()):
                 yield start, end, (term,)
         else:
-            yield match.start(), match.end(), _piece_terms(match[0])
+            yield match.start(), match.end(), piece_terms(match[0])
 
 
 def index_terms(text: str) -> tuple[str, ...]:
     """The terms of `text` in order, repeated as often as they occur."""
     if text.isascii():  # no runs and no symbols: the same terms without looking at places
         found = ASCII_PIECE.findall(text)
-        terms_of = _piece_terms if max(map(len, found), default=0) > MAX_CACHED else _short_piece_terms
+        terms_of = piece_terms if max(map(len, found), default=0) > MAX_CACHED else _short_piece_terms
         return tuple(chain.from_iterable(map(terms_of, found)))
     terms: list[str] = []
     for match in patterns(text).piece.finditer(text):
-        terms += pairs(fold(match[0])) if match.lastgroup == "run" else _piece_terms(match[0])
+        terms += pairs(fold(match[0])) if match.lastgroup == "run" else piece_terms(match[0])
     return tuple(terms)
 
 
@@ -93,7 +93,8 @@ def _beginnings(terms: Iterable[str]) -> list[str]:
     return [t[:BEGINNING] + WILDCARD for t in terms if len(t) > BEGINNING and _LETTERS.fullmatch(t)]
 
 
-def _piece_terms(piece: str) -> tuple[str, ...]:
+def piece_terms(piece: str) -> tuple[str, ...]:
+    """The terms of one piece that is no run of a script without spaces."""
     # Pieces of any length are looked through whole, but only short ones are worth remembering.
     return _short_piece_terms(piece) if len(piece) <= MAX_CACHED else _terms_of(piece, True)
 

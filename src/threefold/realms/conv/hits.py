@@ -33,7 +33,7 @@ class Hit:
 
     `ref` is the matched row's, `text` the part of it that matched, `matches` the (start, end) offsets of the matching
     words in `text`, `roles` all roles of the turn that matched. `also` are further hits of the same conversation where
-    the search was grouped so, and count in its `score`. `explain` holds rank and score in each list, the fused score,
+    the search was grouped so, and count in its `score`. `agent` is the one that recorded the turn, where one did. `explain` holds rank and score in each list, the fused score,
     what the second stage made of it and looked at, the recency lift, and the turn's own score.
     """
 
@@ -49,6 +49,7 @@ class Hit:
     roles: tuple[str, ...] = ()
     snippets: tuple[Snippet, ...] = ()
     also: tuple[Hit, ...] = ()
+    agent: str | None = None
     explain: Mapping[str, Any] | None = None
 
     @property
@@ -64,6 +65,7 @@ class Hit:
             "turn": self.turn,
             "role": self.role,
             "author": self.author,
+            "agent": self.agent,
             "text": self.text,
             "matched": list(self.matched),
             "at": iso(self.at),
@@ -183,6 +185,7 @@ def _hit(
         score=float(placing.score[turn[0]]),
         matches=part.matches,
         author=row.author,
+        agent=stored[key].agent,
         roles=tuple(dict.fromkeys(ROLES[role] for role in placing.rows.role[turn].tolist())),
         snippets=tuple(sorted(_snippets(key, read, how), key=lambda s: s.distance)),
         explain=placing.entry(turn[0]).explain() if how.explain else None,
@@ -197,6 +200,6 @@ def _snippets(key: RowKey, read: Mapping[str, _Read], how: Presentation) -> Iter
     for row in around.rows:
         distance = around.places[row.key.turn] - here
         if row.row.role in how.snippets and abs(distance) <= how.neighbours:
-            text = excerpt(row.row.text, how.terms, len(row.row.text) if how.size is None else how.size).text
+            text = row.row.text if how.size is None else excerpt(row.row.text, how.terms, how.size).text
             ref = ref_for(key.conversation, row.key.turn, row.row.path)
             yield Snippet(ref, row.row.role, text, row.row.at, distance)

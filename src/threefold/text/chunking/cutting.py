@@ -82,7 +82,7 @@ def _inner_lines(text: str, found: Sequence[Block]) -> list[int]:
         if block.kind in ("code", "table", "front", "list"):
             at = block.start
             while (at := text.find("\n", at, block.end - 1) + 1) > 0:
-                if block.kind != "list" or is_item(text[at : at + 40].split("\n")[0]):
+                if block.kind != "list" or is_item(text[at : at + 40].split("\n", maxsplit=1)[0]):
                     cuts.append(at)
     return cuts
 

@@ -1,0 +1,69 @@
+"""What happens while a request is answered, as it is streamed; and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from threefold.model.context import ComputedContext
+from threefold.model.kinds import Status, StepStatus
+
+Kind = Literal["start", "step", "delta", "complete", "error"]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Something that an agent did on the way: a tool with its arguments, and what came of it."""
+
+    name: str
+    arguments: Any = None
+    result: Any = None
+    status: StepStatus = "completed"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a request. `ref` is the recorded turn; `citations` are the references behind the labels that the
+    answer cites. `error` says why there is no answer, or no whole one.
+    """
+
+    intent_id: str
+    goal: str
+    owner: str
+    agent: str
+    status: Status
+    answer: str
+    ref: str
+    context: ComputedContext
+    citations: Mapping[str, str] = field(default_factory=dict)
+    steps: tuple[Step, ...] = ()
+    tokens: Mapping[str, int] = field(default_factory=dict)
+    error: str | None = None
+    thread: str | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """The outcome as plain JSON values, without the text of the context."""
+        return {
+            "intent": self.intent_id, "goal": self.goal, "owner": self.owner, "agent": self.agent,
+            "thread": self.thread, "status": self.status, "answer": self.answer, "ref": self.ref,
+            "citations": dict(self.citations), "tokens": dict(self.tokens), "error": self.error,
+            "steps": [{"name": each.name, "status": each.status} for each in self.steps],
+            "context": {"tokens": self.context.estimated_tokens, "budget": self.context.budget,
+                        "engine": self.context.engine, "refs": dict(self.context.refs),
+                        "warnings": list(self.context.warnings)},
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event of a stream. `start` has the agent's name and the context, `step` a step, `delta` a piece of the
+    answer; `complete` or `error`, with one of which every stream ends, has the outcome.
+    """
+
+    kind: Kind
+    text: str = ""
+    agent: str = ""
+    context: ComputedContext | None = None
+    step: Step | None = None
+    outcome: Outcome | None = None

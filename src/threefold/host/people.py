@@ -1,0 +1,52 @@
+"""What a host needs of a store: people's handles and the context engines. `Threefold` has all of it."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from threefold.context.manager import Contexts
+from threefold.context.sources import Sources
+from threefold.ports import ChatModel
+from threefold.realms.conv.recorder import TurnHandle
+from threefold.realms.mem import Mem
+from threefold.realms.thread import Thread
+
+
+class Person(Protocol):
+    """A handle bound to one scope: see `threefold.Handle`."""
+
+    @property
+    def mem(self) -> Mem:
+        """Curated memory."""
+        ...
+
+    @property
+    def sources(self) -> Sources:
+        """What contexts are made of."""
+        ...
+
+    def turn(self, conversation: str, turn: str | None = None, title: str | None = None) -> TurnHandle:
+        """Open a turn."""
+        ...
+
+    def thread(self, name: str) -> Thread:
+        """A thread by name."""
+        ...
+
+
+class House(Protocol):
+    """An open store: see `threefold.Threefold`."""
+
+    @property
+    def contexts(self) -> Contexts:
+        """The context engines."""
+        ...
+
+    @property
+    def chat(self) -> ChatModel | None:
+        """The chat model that the store was opened with."""
+        ...
+
+    def user(self, user: str, tenant: str = "default", app: str | None = None, agent: str | None = None) -> Person:
+        """A handle bound to one scope."""
+        ...
