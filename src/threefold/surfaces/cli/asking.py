@@ -8,6 +8,7 @@ import sys
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
+from threefold.errors import Unavailable
 from threefold.surfaces.cli.context import Context, bold, counted, dim, one_line, visible
 
 if TYPE_CHECKING:
@@ -66,13 +67,13 @@ def _explain(found: ComputedContext) -> None:
         print(f"{bold(entry.label):>4}  {entry.section:<14}{entry.because}{score}{cut}  {dim(visible(entry.ref))}")
         print(f"      {one_line(entry.text, 100)}")
     if found.thread is not None:
-        said = counted(len(found.thread.messages), "message")
+        said = counted(len(found.thread.messages), "messages")
         print(f"      thread {visible(found.thread.name)}: {said}{', after a summary' if found.thread.summary else ''}")
     if found.dropped:
         print(bold("left out"))
     for dropped in found.dropped:
         score = "" if dropped.score is None else f" {dropped.score:.2f}"
-        print(f"      {dropped.section:<14}{dropped.why}{score}, {counted(dropped.tokens, 'token')}  "
+        print(f"      {dropped.section:<14}{dropped.why}{score}, {counted(dropped.tokens, 'tokens')}  "
               f"{dim(visible(dropped.ref))}")  # fmt: skip
 
 
@@ -111,5 +112,6 @@ async def _asked(context: Context, options: argparse.Namespace, db: threefold.Th
                     print(visible(event.text), end="", flush=True)
                 elif event.step is not None:
                     print(dim(f"({event.step.name}: {event.step.status})"), file=sys.stderr)
-    assert outcome is not None  # every stream ends with one
+    if outcome is None:
+        raise Unavailable("the request ended without an outcome")
     return outcome
