@@ -15,9 +15,17 @@ from threefold.app import Commons, Imported
 from threefold.archive.export import Exported
 from threefold.archive.restore import Restored
 from threefold.importers import KINDS, Skipped
+from threefold.model.chat import Call, Reply, Tool, Usage
+from threefold.model.chat import Message as ChatMessage
 from threefold.model.memory import Evidence, Memory, Revision
 from threefold.model.record import CatalogEntry, Conversation, Feedback, Timeline
 from threefold.model.retention import Receipt
+from threefold.models.anthropic import AnthropicModel
+from threefold.models.judging import model_judge
+from threefold.models.openai import OpenAIModel
+from threefold.models.scripted import Asked, ScriptedModel
+from threefold.models.summarizing import ModelSummarizer
+from threefold.models.wire import Patience
 from threefold.realms.conv.hits import Hit, Results, Snippet
 from threefold.realms.conv.realm import Conv
 from threefold.realms.conv.recorder import TurnHandle
@@ -46,6 +54,13 @@ SECTIONS: list[tuple[str, list[Any]]] = [
     ),
     ("Ranking", [threefold.Ranking]),
     (
+        "Chat models",
+        [
+            ChatMessage, Call, Tool, Reply, Usage, OpenAIModel, AnthropicModel, Patience, ScriptedModel, Asked,
+            ModelSummarizer, model_judge,
+        ],
+    ),
+    (
         "What comes back",
         [
             Results, Hit, Snippet, Conversation, CatalogEntry, Timeline, TurnView, Message, FileCard, StepView,
@@ -53,7 +68,10 @@ SECTIONS: list[tuple[str, list[Any]]] = [
             Comparison,
         ],
     ),
-    ("Ports, for contributors", [ports.Store, ports.Upkeep, ports.Blobs, ports.Embedder]),
+    (
+        "Ports, for contributors",
+        [ports.Store, ports.Upkeep, ports.Blobs, ports.Embedder, ports.ChatModel, ports.Summarizer],
+    ),
 ]  # fmt: skip
 
 
@@ -157,7 +175,8 @@ def _help(commands: Any, name: str) -> str:
 
 def _options(command: argparse.ArgumentParser) -> str:
     common = {
-        "--db", "--blobs", "--user", "--tenant", "--embedder", "--embedder-model", "--redact", "--json",
+        "--db", "--blobs", "--user", "--tenant", "--embedder", "--embedder-model", "--chat", "--chat-model",
+        "--redact", "--json",
     }  # fmt: skip
     common = common if " " in command.prog else set()
     rows = []

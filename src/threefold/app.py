@@ -21,7 +21,8 @@ from threefold.jobs.collect import GRACE, collect_blobs, count_unreferenced
 from threefold.model.scope import Scope, check_id
 from threefold.model.times import Moment
 from threefold.model.times import now as system_clock
-from threefold.ports import Backend, Blobs, Embedder, StoreState, Summarizer
+from threefold.models.opening import check_chat
+from threefold.ports import Backend, Blobs, ChatModel, Embedder, StoreState, Summarizer
 from threefold.realms.conv import Conv
 from threefold.realms.wiring import Ports
 from threefold.redaction.opening import open_redactor
@@ -69,6 +70,10 @@ class Config:
     server's model, or the folder of an ONNX model. `embedder_key` is the server's key. `embedder_dimensions` asks the
     server for so many; without it they are what the model gives.
 
+    `chat` is a language model: `"anthropic"`; the address of a server that speaks OpenAI's `/v1/chat/completions`, such
+    as `"http://localhost:11434/v1"`; a `ChatModel`; or None for none. Nothing needs one. `chat_model` names the
+    model, `chat_key` is the server's key. See `docs/models.md`.
+
     With `decay` memories grow less relevant once a day, in the background; else only by `Threefold.decay`.
 
     `redact` is the rule by which secrets and personal data are taken out before anything is stored, embedded or
@@ -92,6 +97,9 @@ class Config:
     decay: bool = True
     redact: Callable[[str], str] | str | None = None
     summarizer: Summarizer | None = None
+    chat: ChatModel | str | None = None
+    chat_model: str | None = None
+    chat_key: str | None = field(default=None, repr=False)
 
 
 def default_store() -> str:
@@ -205,6 +213,7 @@ class Threefold:
         self.embedder = open_embedder(
             config.embedder, config.embedder_model, config.embedder_key, config.embedder_dimensions
         )
+        check_chat(config.chat, config.chat_model, config.chat_key)
         redact = open_redactor(config.redact)
         self._backend, self._blobs = open_backend(name, config.durable, config.blobs)
         self._worker = self._background() if config.background else None
@@ -223,8 +232,21 @@ class Threefold:
             unrelated=Background(self.embedder),
         )
         # A forgotten close must not keep the thread or the files.
-        self._finalizer = weakref.finalize(self, _shut, self._worker, self._backend)
+        self._releases = list[Callable[[], None]]()
+        self._finalizer = weakref.finalize(self, _shut, self._worker, self._backend, self._releases)
         self._wake()
+
+    @cached_property
+    def chat(self) -> ChatModel | None:
+        """The language model that the store was opened with, or None. Closing the store closes one that it opened."""
+        from threefold.models.opening import open_chat
+
+        config = self.config
+        model = open_chat(config.chat, config.chat_model, config.chat_key)
+        drop = getattr(model, "drop", None)
+        if isinstance(config.chat, str) and drop is not None:
+            self._releases.append(drop)
+        return model
 
     @property
     def _sides(self) -> tuple[Backend, Blobs]:
@@ -407,10 +429,12 @@ def _daily(store: Backend, clock: Callable[[], datetime]) -> None:
     decay(store, clock())
 
 
-def _shut(worker: Worker | None, backend: Backend) -> None:
+def _shut(worker: Worker | None, backend: Backend, releases: list[Callable[[], None]]) -> None:
     if worker is not None:
         worker.stop()
     backend.close()
+    for release in releases:
+        release()
 
 
 @dataclass(frozen=True, slots=True)

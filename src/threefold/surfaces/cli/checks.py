@@ -15,7 +15,7 @@ import threefold
 from threefold.backends.opening import migrate_store
 from threefold.errors import ThreefoldError
 from threefold.search.embedding import embed
-from threefold.surfaces.cli.context import Context, counted
+from threefold.surfaces.cli.context import Context, counted, one_line
 
 _LIBRARIES = ("apsw", "numpy", "PyStemmer", "rapidfuzz", "tqdm")
 _LOW_SPACE = 200 * 2**20
@@ -32,7 +32,7 @@ class Finding:
 
 def examine(context: Context) -> list[Finding]:
     """Everything there is to say about the program and the store; never makes a store."""
-    return [*_program(), *_embedder(context), *_folder(context), *_store(context)]
+    return [*_program(), *_embedder(context), *_chat(context), *_folder(context), *_store(context)]
 
 
 def _program() -> Iterator[Finding]:
@@ -64,6 +64,32 @@ def _embedder(context: Context) -> Iterator[Finding]:
             yield Finding("embedder", says)
     except (ThreefoldError, OSError) as error:
         yield Finding("embedder", f"does not work, search goes by words alone: {error}", problem=True)
+
+
+def _chat(context: Context) -> Iterator[Finding]:
+    """Whether the chat model can be reached, where there is one; it is looked for, not talked to, which may cost."""
+    if "chat" not in context.chat:
+        return
+    import asyncio  # takes a while to load, as the models do
+
+    from threefold.models.talking import HttpModel
+
+    try:
+        with threefold.open(":memory:", background=False, embedder=None, **context.chat) as db:
+            if isinstance(db.chat, HttpModel):
+                has = asyncio.run(db.chat.models())
+                yield Finding("chat model", f"{db.chat.name} at {db.chat.place}, {_listed(db.chat.name, has)}")
+    except (ThreefoldError, OSError) as error:
+        yield Finding("chat model", f"does not work, what needs none goes on: {error}", problem=True)
+
+
+def _listed(name: str, has: tuple[str, ...] | None) -> str:
+    # A tag or a date may follow the name; and some servers answer with what they have, whatever name is asked for.
+    if has is None:
+        return "which answers"
+    if any(each.startswith(name) for each in has):
+        return "which answers and has it"
+    return f"which answers and does not list it, but {one_line(', '.join(has) or 'none', 200)}"
 
 
 def _folder(context: Context) -> Iterator[Finding]:

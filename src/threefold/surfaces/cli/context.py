@@ -18,7 +18,7 @@ from threefold.errors import NotFound
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Options that every command has; `embedder` are settings of `Config`, a key among them."""
+    """Options that every command has; `embedder` and `chat` are settings of `Config`, a key among them."""
 
     store: str
     user: str
@@ -27,6 +27,7 @@ class Context:
     blobs: str | None = None
     embedder: Mapping[str, Any] = field(default_factory=dict, repr=False)
     redact: str | None = None
+    chat: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @property
     def embedder_named(self) -> bool:
@@ -43,7 +44,7 @@ class Context:
         """
         if not make and not self.store_exists():
             raise NotFound(f"no store at {self.store}; `threefold import PATH` makes one, --db STORE names another")
-        settings = {"blobs": self.blobs, "redact": self.redact, **self.embedder}
+        settings = {"blobs": self.blobs, "redact": self.redact, **self.embedder, **self.chat}
         return threefold.open(self.store, background=background, **settings)
 
     def store_exists(self) -> bool:

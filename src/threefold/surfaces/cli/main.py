@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from threefold import __version__
 from threefold.app import default_blobs, default_store
 from threefold.errors import ThreefoldError
-from threefold.surfaces.cli import asking, care, embedder, histories, memories, reading, transfer, work
+from threefold.surfaces.cli import asking, care, chat, embedder, histories, memories, reading, transfer, work
 from threefold.surfaces.cli import demo as demonstration
 from threefold.surfaces.cli.context import Context
 
@@ -78,6 +78,7 @@ def _common(target: argparse.ArgumentParser, fresh: bool) -> None:
     )
     group.add_argument("--tenant", default="default" if fresh else missing, help="whose tenant (default: default)")
     embedder.add_options(group, fresh)
+    chat.add_options(group, fresh)
     group.add_argument(
         "--redact",
         metavar="RULE",
@@ -134,6 +135,7 @@ def _context(options: argparse.Namespace) -> Context:
         blobs=default_blobs() if options.blobs is None else options.blobs,
         embedder=embedder.chosen(options),
         redact=_redact(options.redact),
+        chat=chat.chosen(options),
     )
 
 
