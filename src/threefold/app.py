@@ -80,8 +80,8 @@ class Config:
     indexed: `"secrets"`, `"secrets+personal"` (both need `pip install 'threefold[redact]'`), a function from text to
     text, or None, for a literal record. See `docs/privacy.md`.
 
-    `summarizer` writes the summaries of threads, such as one made of a chat model; by default they are sentences of what
-    was said.
+    `summarizer` writes the summaries of threads; without one the chat model does, and without that they are sentences
+    of what was said.
     """
 
     embedder: Embedder | str | None = "bundled"
@@ -215,6 +215,7 @@ class Threefold:
         )
         check_chat(config.chat, config.chat_model, config.chat_key)
         redact = open_redactor(config.redact)
+        self._releases = list[Callable[[], None]]()
         self._backend, self._blobs = open_backend(name, config.durable, config.blobs)
         self._worker = self._background() if config.background else None
         self._ports = Ports(
@@ -228,11 +229,10 @@ class Threefold:
             warm=self._warm,
             redact=redact,
             extract=_extract,
-            summarizer=config.summarizer,
+            summarizer=config.summarizer or self._summarizer(),
             unrelated=Background(self.embedder),
         )
         # A forgotten close must not keep the thread or the files.
-        self._releases = list[Callable[[], None]]()
         self._finalizer = weakref.finalize(self, _shut, self._worker, self._backend, self._releases)
         self._wake()
 
@@ -247,6 +247,13 @@ class Threefold:
         if isinstance(config.chat, str) and drop is not None:
             self._releases.append(drop)
         return model
+
+    def _summarizer(self) -> Summarizer | None:
+        if self.config.chat is None or self.chat is None:
+            return None
+        from threefold.models.summarizing import ModelSummarizer
+
+        return ModelSummarizer(self.chat)
 
     @property
     def _sides(self) -> tuple[Backend, Blobs]:

@@ -39,7 +39,9 @@ def furnished(db: threefold.Threefold) -> threefold.Handle:
 
 @pytest.mark.capability("context")
 def test_every_realm_is_asked_and_told_apart(db: threefold.Threefold) -> None:
-    found = furnished(db).context("How do I deploy to ECS?", thread="deploy", permissions=["read"], policies=["be brief"])
+    found = furnished(db).context(
+        "How do I deploy to ECS?", thread="deploy", permissions=["read"], policies=["be brief"]
+    )
     sections = [entry.section for entry in found.entries]
     assert sections == ["working", "session", "longterm", "organizational", "global", "document", "turn"]
     assert [entry.label for entry in found.entries] == ["m1", "m2", "m3", "k1", "k2", "d1", "t1"]
@@ -81,8 +83,9 @@ def test_nothing_of_others_is_in_a_context(db: threefold.Threefold) -> None:
     furnished(db)
     for other in (db.user("alic"), db.user("alice", tenant="other"), db.user("alice%")):
         found = other.context("How do I deploy to ECS?", thread="deploy")
-        assert not found.memories and not found.documents and not found.turns
-        assert found.thread is not None and found.thread.messages == ()
+        assert (found.memories, found.documents, found.turns) == ((), (), ())
+        assert found.thread is not None
+        assert found.thread.messages == ()
         assert "ECS" not in found.text
         assert [each for each in found.dropped if not each.ref.startswith("mem:record:")] == []
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -82,7 +83,9 @@ def test_what_is_packed_is_in_the_budget_and_every_foreign_line_is_marked(found:
     assert len(labels) == len(shown)
     for line in text.split("\n"):
         assert len(line.splitlines()) <= 1
-        ours = line == "" or line.startswith(("What is known", "## ")) or re.match(r"\[[a-z][0-9]+( · [^\[\]]*)?\]$", line)
+        ours = (
+            line == "" or line.startswith(("What is known", "## ")) or re.match(r"\[[a-z][0-9]+( · [^\[\]]*)?\]$", line)
+        )
         assert ours or line.startswith(MARK), line
 
 
@@ -99,19 +102,19 @@ def test_within_a_layer_what_stands_further_back_goes_first_and_a_thread_has_no_
     assert kept == sorted(kept, reverse=True)
     for section in SECTIONS:
         same = [item for item in order if item.section == section]
-        for before, after in zip(same, same[1:], strict=False):
+        for before, after in pairwise(same):
             if before not in taken and after in taken:
                 # Only what is smaller may pass what found no room.
                 assert count_tokens(written(after, 0)) <= count_tokens(written(before, 0))
     assert {KIND_OF[item.section] for item in taken} <= {KIND_OF[item.section] for item in found}
 
 
+KINDS = ("turn", "memory", "working", "session", "document", "shared", "thread")
 NOW = datetime(2026, 11, 29, tzinfo=UTC)
 
 
 @given(
-    st.lists(st.tuples(st.sampled_from(["turn", "memory", "working", "session", "document", "shared", "thread"]), SPOKEN),
-             max_size=14),
+    st.lists(st.tuples(st.sampled_from(KINDS), SPOKEN), max_size=14),
     SPOKEN,
     st.one_of(st.integers(0, 400), st.integers(0, 5000)),
 )  # fmt: skip

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from typing import Final
-from uuid import uuid4
 
 from threefold.errors import InvalidInput
 from threefold.model.clean import storable
 from threefold.model.context import Intent
 from threefold.model.scope import check_id
+from threefold.realms.conv.recorder import new_turn_id
 
 BUDGET: Final = 4_000
 """Tokens of a context unless others are named: a few per cent of what current models take, room for some twenty
@@ -35,7 +35,7 @@ def intent_of(
     if not isinstance(budget, int) or isinstance(budget, bool) or not 0 <= budget <= MAX_BUDGET:
         raise InvalidInput(f"budget {budget!r} must be a whole number of tokens from 0 to {MAX_BUDGET:,}")
     return Intent(
-        id=uuid4().hex if id_ is None else check_id(id_, "intent id"),
+        id=new_turn_id() if id_ is None else check_id(id_, "intent id"),
         goal=storable(goal),
         budget=budget,
         thread=None if thread is None else check_id(thread, "thread"),

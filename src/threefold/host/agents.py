@@ -10,7 +10,7 @@ from threefold.errors import Conflict, InvalidInput, NotFound
 from threefold.host.run import Run
 from threefold.model.chat import Tool
 from threefold.model.scope import check_id
-from threefold.text.terms import index_terms
+from threefold.text.terms import index_terms, query_terms
 
 # What an agent that is a function may give: its answer, or pieces of it as they come.
 Answered = str | Awaitable[str] | AsyncIterator[str]
@@ -108,7 +108,7 @@ class Agents:
             if not able:
                 raise NotFound(f"capability {capability!r}: no agent has it")
             return max(able, key=lambda agent: max(c.confidence for c in agent.capabilities if c.id == capability))
-        words = frozenset(index_terms(goal))
+        words = frozenset(query_terms(goal))
         return max(able, key=lambda agent: _fit(agent, words), default=None)
 
 

@@ -125,12 +125,11 @@ class Kernel:
         intent = intent_of(goal, thread, self._budget if budget is None else budget, permissions, policies)
         chosen = self._choose(intent, agent, capability)
         person = self._db.user(owner, tenant or self._tenant, agent=chosen.name)
-        context = await asyncio.to_thread(self.contexts.assemble, intent, person.sources, engine)
-        if context.thread is not None and context.thread.status == "archived":
-            raise Conflict(f"thread {intent.thread!r} is archived; reopen() it first")
+        turn = person.turn(intent.thread or f"intent-{intent.id}", turn=intent.id)
+        turn.prompt(intent.goal)
+        context = await self._context(intent, person, engine, turn)
         yield Event("start", agent=chosen.name, context=context)
         run = Run(intent, context, person)
-        turn = _opened(intent, context, person)
         working = asyncio.ensure_future(self._answered(chosen, run))
         try:
             async for event in _told(run, working):
@@ -140,6 +139,18 @@ class Kernel:
             outcome = await asyncio.shield(_finished(working, run, turn, chosen, owner))
             self._later(self._after(Happened(outcome.ref, intent, context, outcome.status, outcome.answer), person))
         yield Event("complete" if outcome.status == "completed" else "error", outcome.answer, outcome=outcome)
+
+    async def _context(self, intent: Intent, person: Person, engine: str | None, turn: TurnHandle) -> ComputedContext:
+        """The context of a request; noted in its turn, which is recorded here where the request ends with this."""
+        try:
+            context = await asyncio.to_thread(self.contexts.assemble, intent, person.sources, engine)
+        except (asyncio.CancelledError, Unavailable) as error:
+            await asyncio.shield(asyncio.to_thread(turn.close, error))
+            raise
+        if context.thread is not None and context.thread.status == "archived":
+            raise Conflict(f"thread {intent.thread!r} is archived; reopen() it first")
+        turn.context("computed_context", _given(context))
+        return context
 
     async def remember(self, memory: str, owner: str, tenant: str | None = None, **details: Any) -> Memory:
         """Keep a memory for somebody, by their own word: see `Mem.remember`."""
@@ -198,19 +209,16 @@ class Kernel:
             _log.warning("%s", each)
 
 
-def _opened(intent: Intent, context: ComputedContext, person: Person) -> TurnHandle:
-    """The turn of a request: what was asked, and what was given to see, by reference."""
-    turn = person.turn(intent.thread or f"intent-{intent.id}", turn=intent.id)
-    turn.prompt(intent.goal)
-    turn.context("computed_context", {
+def _given(context: ComputedContext) -> dict[str, Any]:
+    """What an agent was given to see, by reference: the things themselves stay where they are."""
+    return {
         "engine": context.engine, "tokens": context.estimated_tokens, "budget": context.budget,
         "given": [{"label": each.label, "ref": each.ref, "section": each.section, "score": each.score,
                    "whole": each.whole} for each in context.entries],
         "thread": None if context.thread is None else [said.ref for said in context.thread.messages],
         "dropped": [{"ref": each.ref, "why": each.why} for each in context.dropped],
         "warnings": list(context.warnings),
-    })  # fmt: skip
-    return turn
+    }  # fmt: skip
 
 
 async def _told(run: Run, working: asyncio.Future[str]) -> AsyncIterator[Event]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
+from threefold.context.gathering import part
 from threefold.errors import ThreefoldError
 from threefold.host.agents import Agent
 from threefold.host.run import AgentFailed, Run, as_text, called
 from threefold.model.chat import Call, Message, Reply
 from threefold.model.context import FINDER as FINDER_NAME
-from threefold.model.context import Entry
 from threefold.ports import ChatModel
+from threefold.text.terms import query_terms
 
 # How often a model may ask for tools before it must answer.
 ROUNDS: Final = 8
@@ -23,6 +24,8 @@ ASSISTANT: Final = Agent("assistant", "answers from what is known, with the chat
 FINDER: Final = Agent(FINDER_NAME, "quotes what is kept; needs no model")
 # So many passages are quoted without a model.
 _QUOTED: Final = 5
+# And so many tokens of each.
+_PASSAGE: Final = 80
 
 
 async def speak(agent: Agent, model: ChatModel, run: Run) -> str:
@@ -76,8 +79,6 @@ def find(run: Run) -> str:
     best = [entry for entry in entries if entry.score is not None][:_QUOTED]
     if not best:
         return "Nothing that is kept answers this, and no chat model is set up to answer otherwise."
-    return "No chat model is set up; this is what is kept about it:\n" + "\n".join(map(_cited, best))
-
-
-def _cited(entry: Entry) -> str:
-    return f"- {' '.join(entry.text.split())} [{entry.label}]"
+    terms = query_terms(run.goal)
+    lines = [f"- {' '.join(part(entry.text, terms, _PASSAGE).split())} [{entry.label}]" for entry in best]
+    return "\n".join(["No chat model is set up; this is what is kept about it:", *lines])

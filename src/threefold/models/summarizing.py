@@ -45,6 +45,7 @@ class ModelSummarizer:
     def __init__(self, model: ChatModel, seconds: float = SECONDS) -> None:
         """A summary takes `seconds` at most."""
         self._model, self._seconds = model, seconds
+        self.name = model.name
 
     def __call__(self, before: str, messages: Sequence[tuple[str, str]], tokens: int) -> str:
         """See `threefold.ports.Summarizer`.

@@ -6,12 +6,16 @@ import argparse
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from threefold.errors import InvalidInput
 from threefold.model.memory import LAYERS, STATUSES, VISIBILITIES, Memory
 from threefold.realms.mem import Mem
 from threefold.surfaces.cli.context import Context, bold, counted, dim, one_line, visible
+
+if TYPE_CHECKING:
+    import threefold
+    from threefold.realms.mem.judging import Judge
 
 _SIZE = 200
 Run = Callable[[Context, argparse.Namespace], int]
@@ -277,7 +281,7 @@ def reconcile(context: Context, options: argparse.Namespace) -> int:
             else:
                 print(counted(len(undone), "memories stand as they did before", "memory stands as it did before"))
             return 0
-        proposal = mem.reconcile(options.apply)
+        proposal = mem.reconcile(options.apply, judge=_judge(db))
         named = {id_: mem.get(id_) for id_ in proposal.seen}
     if context.json:
         context.emit(proposal.as_json())
@@ -294,6 +298,15 @@ def reconcile(context: Context, options: argparse.Namespace) -> int:
     else:
         print("nothing was changed; --apply does it")
     return 0
+
+
+def _judge(db: threefold.Threefold) -> Judge | None:
+    """The chat model, where one is set up: it is asked where the rules are unsure."""
+    if db.chat is None:
+        return None
+    from threefold.models.judging import model_judge
+
+    return model_judge(db.chat)
 
 
 def import_(context: Context, options: argparse.Namespace) -> int:
