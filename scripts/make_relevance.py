@@ -31,6 +31,7 @@ from threefold.search.relevance import GATE, WEIGHTS, WORDS_ALONE, observed  # n
 
 FITTED, JUDGED = ("longmemeval", "lifebench", "chats"), ("locomo",)
 QUESTIONS = 300
+GATES = (0.1, 0.15, 0.2, 0.3)
 KINDS = ("own", "unrelated", "prompt")
 
 
@@ -57,7 +58,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name, weights in (("WEIGHTS", nearness), ("WORDS_ALONE", words)):
         print(json.dumps({name: {key: round(value, 2) for key, value in weights.items()}}))
     for data in (*FITTED, *JUDGED):
-        print(json.dumps({"set": data, "gate": GATE, **_judged(data, seen, nearness, words)}))
+        for gate in sorted({GATE, *GATES}):
+            print(json.dumps({"set": data, "gate": gate, **_judged(data, seen, gate, nearness, words)}))
     return 0
 
 
@@ -76,9 +78,9 @@ def _seen(name: str, data: Path, stores: Path) -> Iterator[Seen]:
         asked += [("prompt", users[i % len(users)], prompts[i % len(prompts)]) for i in range(len(dataset.questions))]
         for kind, user, text in progress(asked, desc=f"asking {name}", unit="question"):
             gauge = db.user(user).conv.search(text).gauge
-            for placing, terms in gauge.asked:
+            for placing in gauge.asked:
                 if placing.seen is not None:
-                    yield Seen(name, kind, observed(placing, terms, gauge.unrelated()))
+                    yield Seen(name, kind, observed(placing, gauge.unrelated()))
 
 
 def _other(users: Sequence[str], user: str) -> str:
@@ -107,19 +109,16 @@ def _fit(seen: Sequence[Seen], names: Mapping[str, float]) -> dict[str, float]:
 
 
 def _judged(
-    data: str, seen: Sequence[Seen], nearness: Mapping[str, float], words: Mapping[str, float]
+    data: str, seen: Sequence[Seen], gate: float, nearness: Mapping[str, float], words: Mapping[str, float]
 ) -> dict[str, Any]:
-    """The share of each kind that passes the gate: with vectors, and by words alone."""
+    """The share of each kind that passes a gate: with vectors, and by words alone."""
     found: dict[str, Any] = {}
     for kind in KINDS:
         of_kind = [each.values for each in seen if (each.data, each.kind) == (data, kind)]
-        passed = [_likely(values, nearness if values["nearness"] > 0.0 else words) >= GATE for values in of_kind]
-        alone = [_likely(values, words) >= GATE for values in of_kind]
-        found[kind] = {
-            "n": len(of_kind),
-            "passed": round(float(np.mean(passed)), 3),
-            "words": round(float(np.mean(alone)), 3),
-        }
+        passed = [_likely(values, nearness if values["nearness"] > 0.0 else words) >= gate for values in of_kind]
+        alone = [_likely(values, words) >= gate for values in of_kind]
+        shares = (round(float(np.mean(each)), 3) for each in (passed, alone))
+        found[kind] = dict(zip(("n", "passed", "words"), (len(of_kind), *shares), strict=True))
     return found
 
 

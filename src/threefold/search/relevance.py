@@ -25,21 +25,21 @@ GATE: Final = 0.12
 """Below this nothing is held to be to the point: hardly an answer is lost, and most of what is foreign stays out."""
 
 WEIGHTS: Final[Mapping[str, float]] = {
-    "nearness": 11.08, "words": 0.24, "likely": 0.41, "words_found": 3.46, "strength": -5.56, "": -4.62,
+    "nearness": 10.98, "words": 0.11, "likely": 0.51, "words_found": 0.83, "": -4.5,
 }  # fmt: skip
 # Without a vector of the question, or of the rows.
 WORDS_ALONE: Final[Mapping[str, float]] = {
-    "words": -0.05, "likely": 0.79, "words_found": 5.33, "strength": -2.9, "length": 2.05, "": -5.03,
+    "words": 0.99, "likely": 0.62, "words_found": 0.55, "": -2.02,
 }  # fmt: skip
 
 
 class Gauge:
     """How likely what was found is to the point, worked out when it is asked for: most who search do not ask.
 
-    `asked` are the orders of what was found, each with how many terms the question had.
+    `asked` are the orders of what was found, one for each place that was asked.
     """
 
-    def __init__(self, asked: Iterable[tuple[Placing, int]] = (), unrelated: Callable[[], float] = float) -> None:
+    def __init__(self, asked: Iterable[Placing] = (), unrelated: Callable[[], float] = float) -> None:
         self.asked, self.unrelated = tuple(asked), unrelated
 
     def __call__(self) -> float:
@@ -48,25 +48,25 @@ class Gauge:
         Raises:
             ThreefoldError: the embedder failed.
         """
-        return max((relevance(placing, terms, self.unrelated()) for placing, terms in self.asked), default=0.0)
+        return max((relevance(placing, self.unrelated()) for placing in self.asked), default=0.0)
 
 
-def relevance(placing: Placing, terms: int, unrelated: float = 0.0) -> float:
+def relevance(placing: Placing, unrelated: float = 0.0) -> float:
     """How likely something among the candidates is to the point, from 0 to 1; 0 where there are none.
 
-    `terms` is how many the question has, `unrelated` the cosine that the embedder gives to texts that have nothing to
-    do with each other. Where the second stage is off, 1: nothing is known.
+    `unrelated` is the cosine that the embedder gives to texts that have nothing to do with each other. Where the second
+    stage is off, 1: nothing is known.
     """
     if not len(placing.order):
         return 0.0
     if placing.likely is None or placing.seen is None:
         return 1.0
-    seen = observed(placing, terms, unrelated)
+    seen = observed(placing, unrelated)
     weights = WEIGHTS if seen["nearness"] > 0.0 else WORDS_ALONE
     return 1.0 / (1.0 + math.exp(-sum(weight * seen[name] for name, weight in weights.items())))
 
 
-def observed(placing: Placing, terms: int, unrelated: float) -> Mapping[str, float]:
+def observed(placing: Placing, unrelated: float) -> Mapping[str, float]:
     """What is looked at: the best values of the first rows."""
     import numpy as np
 
@@ -76,14 +76,12 @@ def observed(placing: Placing, terms: int, unrelated: float) -> Mapping[str, flo
     scores = {name: _best(found.scores, first) for name, found in placing.listed.items()}
     semantic = scores.get("semantic", 0.0)
     words = max(scores.get("lexical", 0.0), scores.get("trigram", 0.0))
-    columns = {name: _best(placing.seen, places, FEATURES.index(name)) for name in ("words_found", "strength")}
     return {
         "nearness": max(0.0, (semantic - unrelated) / (1.0 - unrelated)) if semantic > 0.0 else 0.0,
         "words": math.log1p(max(0.0, words)),
         "likely": math.log(likely / (1.0 - likely)),
-        "length": math.log1p(terms),
+        "words_found": _best(placing.seen, places, FEATURES.index("words_found")),
         "": 1.0,
-        **columns,
     }
 
 

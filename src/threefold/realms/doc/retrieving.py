@@ -126,7 +126,7 @@ def retrieve(scope: Scope, ports: Ports, place: Place, asked: Asked) -> Retrieve
     # A document is not better for having been taken in lately.
     ranking, now = replace(ports.ranking, recency=0.0), ports.clock()
     ranked: list[_Ranked] = []
-    placed: list[tuple[Placing, int]] = []
+    placed: list[Placing] = []
     warnings, corrections = dict[str, None](), dict[str, tuple[tuple[str, float], ...]]()
     terms, semantic = tuple[str, ...](), False
     for order, each in enumerate(SEEN_FROM[place]):
@@ -138,7 +138,7 @@ def retrieve(scope: Scope, ports: Ports, place: Place, asked: Asked) -> Retrieve
         query, said = question_for(shelf.where, ports, asked.text, Filter(now, labels=labels), asked.lists, depth)
         found = ports.store.candidates(query)
         placing = rank(_nameless(found), query, ranking)
-        placed.append((placing, len(query.terms)))
+        placed.append(placing)
         best = placing.order[: asked.limit].tolist()
         ranked += [
             _Ranked(float(placing.score[n]), order, i, placing.rows.key(n), n, placing, shelf) for i, n in enumerate(best)

@@ -142,7 +142,7 @@ def recall(
     shelf = Shelf(scope, ports)
     since = touched_since(wanted.min_relevance, cycles)
     ranked: list[_Ranked] = []
-    placed: list[tuple[Placing, int]] = []
+    placed: list[Placing] = []
     semantic, warnings, terms = False, dict[str, None](), tuple[str, ...]()
     for order, place in enumerate(places.of_layers(wanted.layers)):
         where = places.place_of(scope, place)
@@ -150,7 +150,7 @@ def recall(
         query, said = question_for(where, ports, text, only, _LISTS[mode], depth_for(2 * limit, ports.ranking))
         found = ports.store.candidates(query)
         placing = rank(found, query, ports.ranking, periods(text, now) if ports.ranking.learned else ())
-        placed.append((placing, len(query.terms)))
+        placed.append(placing)
         for score, turns in by_turn(placing):
             number = turns[0][0]
             ranked.append(_Ranked(score, order, placing.rows.key(number).conversation, number, placing))
