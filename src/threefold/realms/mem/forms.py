@@ -56,19 +56,22 @@ _HARMONY = str.maketrans("uet이은는을", "iad가가가를", "으")
 
 
 @lru_cache(maxsize=1 << 14)
-def akin(first: str, second: str, named: bool, turkish: bool) -> float:
-    """How surely two folded spellings are forms of one word, from 0 to 1; of two names one may have an ending more."""
+def akin(first: str, second: str, named: bool, languages: tuple[str, ...] = ()) -> float:
+    """How surely two folded spellings are forms of one word, from 0 to 1; of two names one may have an ending more.
+
+    `languages` are those that the notes may be in; none if they may be in any.
+    """
     first, second = sorted((first, second))
     if _HANGUL_LETTER.match(first):
         return SAME_STEM * _akin_korean(first, second)
     if _ARABIC.match(first):
         return SAME_STEM * _akin_arabic(first, second)
-    if turkish and _akin_turkish(first, second, named):
+    if languages == ("tr",) and _akin_turkish(first, second, named):
         return SAME_STEM
-    return _akin_by_letters(first, second, named)
+    return _akin_by_letters(first, second, named, languages)
 
 
-def _akin_by_letters(first: str, second: str, named: bool) -> float:
+def _akin_by_letters(first: str, second: str, named: bool, languages: tuple[str, ...]) -> float:
     shared = shared_length(first, second)
     rests = first[shared:], second[shared:]
     if named and all(rests):
@@ -78,10 +81,10 @@ def _akin_by_letters(first: str, second: str, named: bool) -> float:
         if (
             (one != first) != (other != second)
             and min(len(one), len(other)) > 3
-            and _akin_by_letters(one, other, named)
+            and _akin_by_letters(one, other, named, languages)
         ):
             return SAME_STEM
-    return SAME_STEM * bool(stems(first) & stems(second))
+    return SAME_STEM * bool(stems(first, languages) & stems(second, languages))
 
 
 def resumed(first: str, second: str) -> bool:
@@ -102,7 +105,7 @@ def compound(whole: str, first: str, second: str) -> bool:
     fits = min(len(first), len(second)) >= 2 and whole.startswith(first) and whole.endswith(second)
     if _HANGUL_LETTER.match(whole):
         return (fits and between == 0) or (
-            len(second) > 1 and whole.startswith(first) and akin(whole[len(first) :], second, False, False) > 0
+            len(second) > 1 and whole.startswith(first) and akin(whole[len(first) :], second, False) > 0
         )
     return fits and 0 <= between <= 2
 

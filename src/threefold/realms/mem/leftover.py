@@ -31,7 +31,7 @@ class Analysed(Protocol):
     @property
     def classes(self) -> frozenset[tuple[int, int]]: ...  # noqa: D102
     @property
-    def turkish(self) -> bool: ...  # noqa: D102
+    def languages(self) -> tuple[str, ...]: ...  # noqa: D102
     @property
     def told(self) -> bool: ...  # noqa: D102
 
@@ -94,7 +94,7 @@ class Seen:
 
 def seen_of(first: Analysed, second: Analysed) -> Seen:
     """Align two notes and look at what is left."""
-    found = align(first.units, second.units, first.turkish or second.turkish)
+    found = align(first.units, second.units, _languages(first, second))
     left = [[note.units[at] for at in places] for note, places in zip((first, second), found.left, strict=True)]
     masses = [_mass(side) for side in left]
     values = [sum(unit.weight for unit in side if unit.kind in _VALUES) for side in left]
@@ -122,6 +122,12 @@ def seen_of(first: Analysed, second: Analysed) -> Seen:
         compared=all(known.comparing.search(note.folded) for note in (first, second)),
         changed=bool(known.changing.search(first.folded)) != bool(known.changing.search(second.folded)),
     )
+
+
+def _languages(first: Analysed, second: Analysed) -> tuple[str, ...]:
+    """The languages that both notes may be in, or else that one of them may be in."""
+    both = tuple(language for language in first.languages if language in second.languages)
+    return both or first.languages + second.languages
 
 
 def _was(first: Sequence[Unit], second: Sequence[Unit], left: Sequence[Sequence[Unit]], found: Alignment) -> bool:

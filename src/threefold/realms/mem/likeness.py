@@ -17,7 +17,7 @@ from typing import Final, Literal
 
 from threefold.errors import IntegrityError
 from threefold.realms.mem.leftover import Seen, seen_of
-from threefold.realms.mem.units import Unit, classes, denials, denied, folded, plain, told, turkish, units_of
+from threefold.realms.mem.units import Unit, classes, denials, denied, folded, languages, plain, told, units_of
 
 Relation = Literal["same", "refines", "contradicts", "different"]
 Side = Literal["first", "second"]
@@ -51,7 +51,7 @@ class Note:
     classes: frozenset[tuple[int, int]]
     mass: float
     told: bool
-    turkish: bool
+    languages: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ def note_of(text: str) -> Note:
         classes(lower),
         sum(unit.weight for unit in units),
         told(shown, units),
-        turkish(shown, units),
+        languages(shown, units),
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from threefold.realms.mem.words import GROUP, HANGUL, LEFT_OUT, RUN, languages_among, light_of, words
+from threefold.realms.mem.words import ASKING, HANGUL, LEFT_OUT, RUN, languages_among, light_of, read_as, words
 from threefold.text.dates.marks import marked
 from threefold.text.fold import compatible, fold
 from threefold.text.patterns import APOSTROPHES
@@ -43,6 +43,8 @@ _HAN_OR_KANA = re.compile("[\u3041-\u30ff\u3400-\u9fff]")
 _TELLING = re.compile(r"\bال\w|\wة\b|[а-яё]{3}|\w[iıuü]yor|[ışğİ]")
 _TURKISH = re.compile(r"\w[iıuü]yor|[ışğİ]")
 _OTHERS = re.compile("[پچگکیٹڈےہەۇіїєґўјљњћђџѓќңқғүұһөәӣӯ]", re.IGNORECASE)
+# Shorter words are of many languages.
+_TELLING_LENGTH = 4
 _FOLLOWING = re.compile("[\u3400-\u9fff]")
 # The endings of Turkish that say where and from where, as numbers have them: at seven is `yedide`.
 _CASE = re.compile(r"[dt][ae]n?$")
@@ -91,7 +93,7 @@ class Unit:
     def telling(self) -> bool:
         """Whether it tells the language: it is in a table, or its script has one language."""
         one_script = self.kind == "hangul" or (self.kind == "run" and _HAN_OR_KANA.match(self.form) is not None)
-        return one_script or self.grouped or (self.kind == "word" and self.weight == _HELPING)
+        return one_script or (self.grouped and len(self.form) >= _TELLING_LENGTH) or (self.kind == "word" and self.weight == _HELPING)
 
     @property
     def inflected(self) -> bool:
@@ -100,8 +102,8 @@ class Unit:
 
     @property
     def grouped(self) -> bool:
-        """Whether its key is that of several words."""
-        return self.key.startswith(GROUP)
+        """Whether it is in a group of words that are alike."""
+        return self.key == ASKING or self.form in words().alike or self.key in words().alike
 
 
 def units_of(text: str) -> tuple[Unit, ...]:
@@ -111,9 +113,8 @@ def units_of(text: str) -> tuple[Unit, ...]:
 
 
 def plain(text: str) -> str:
-    """`text` in compatibility forms, with one minus sign, and with one word where runs have several for a thing."""
-    known = words()
-    return known.run.sub(lambda match: known.runs[match[0]], compatible(text).translate(_MINUS))
+    """`text` in compatibility forms, with one minus sign, and with one word where several are read as one."""
+    return read_as(compatible(text).translate(_MINUS))
 
 
 def denials(text: str, units: tuple[Unit, ...]) -> int:
@@ -147,9 +148,9 @@ def told(text: str, units: Sequence[Unit]) -> bool:
     return not words().known.isdisjoint(_languages(units))
 
 
-def turkish(text: str, units: Sequence[Unit]) -> bool:
-    """Whether the words or letters of a text are of Turkish."""
-    return _TURKISH.search(text) is not None or _languages(units) == ("tr",)
+def languages(text: str, units: Sequence[Unit]) -> tuple[str, ...]:
+    """The languages that a text may be in, by its light words, of Turkish by its letters too; none if that is open."""
+    return ("tr",) if _TURKISH.search(text) else _languages(units)
 
 
 def _languages(units: Sequence[Unit]) -> tuple[str, ...]:
@@ -264,7 +265,7 @@ def _word(match: re.Match[str], form: str, light: frozenset[str]) -> Unit:
         return Unit(form, form, kind, _weight(match), shown)
     key = stem(form)
     weight = _TURNING if form in known.turning else _HELPING if key in known.helping else 1.0
-    return Unit(known.alike.get(key, key), form, "hangul" if kind == "hangul" else "word", weight, shown)
+    return Unit(ASKING if key in known.asking else key, form, "hangul" if kind == "hangul" else "word", weight, shown)
 
 
 def _worded(value: str, form: str) -> Unit:

@@ -1,45 +1,56 @@
-"""The words of `words.toml`, folded as those of notes are, read when they are first needed."""
+"""The words of `words.toml` and `alike.toml`, folded as those of notes are, read when they are first needed."""
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from threefold.text.dates.words import table
-from threefold.text.fold import fold
+from threefold.text.fold import compatible, fold
 from threefold.text.stem import stem
 
 FILE: Final = Path(__file__).with_name("words.toml")
+ALIKE: Final = Path(__file__).with_name("alike.toml")
 # Characters of scripts without spaces; Hangul has spaces, but particles are written onto its words.
 RUN: Final = "\u0e00-\u0e4f\u0e5a-\u0edf\u1000-\u109f\u1780-\u17ff\u3005\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
 HANGUL: Final = "\uac00-\ud7a3"
 # Stands in a run for a light word that is left out, so that nothing else seems to begin there.
 LEFT_OUT: Final = "\uf8ff"
-# Begins the key of a group of words.
-GROUP: Final = "="
 # The key of words that say that something is wanted.
 ASKING: Final = "=asking"
 _STOPS: Final = r"[!?;،؛、。；|()–—]|[.,:，：](?!\d)"
+# Stands in the tables for the space between words that say as much as one.
+_SPACE: Final = "_"
+_SEVERAL = re.compile("[_'’/-]")
+# Languages whose words are written together, or with their endings, and a letter by which a text is held to be of one.
+_TOGETHER: Final = {
+    "ko": re.compile(f"[{HANGUL}]"),
+    "ja": re.compile("[\u3041-\u30ff]"),
+    "zh": re.compile("[\u3400-\u4dbf\u4e00-\u9fff]"),
+}
 _HANGUL = re.compile(f"[{HANGUL}]")
+_RUN = re.compile(f"[{RUN}]")
 _WRITTEN_TOGETHER = re.compile(f"[{RUN}{HANGUL}]")
 
 
 class Words(NamedTuple):
     """What words mean; `words.toml` says it of each table.
 
-    `known` are the languages that have most of the tables, `dates` names of months and days, by stem. Words of `alike`
-    are one word: by stem, those of `runs` as they are written; `run` finds the latter.
+    `known` are the languages that have most of the tables, `dates` names of months and days, by stem. `alike` gives the
+    groups that a word is in, which may stand for the others of each. `instead` puts into a text what is read for words
+    that are written together, by language, and for several words that say as much as one.
     """
 
     light: Mapping[str, frozenset[str]]
     known: frozenset[str]
     turning: frozenset[str]
     relating: frozenset[str]
+    asking: frozenset[str]
     helping: frozenset[str]
     joining: frozenset[str]
     agents: frozenset[str]
@@ -59,32 +70,22 @@ class Words(NamedTuple):
     numbers: Mapping[str, str]
     halves: Mapping[str, str]
     dates: Mapping[str, str]
-    alike: Mapping[str, str]
-    runs: Mapping[str, str]
-    run: re.Pattern[str]
+    alike: Mapping[str, frozenset[int]]
+    instead: Mapping[str, Callable[[str], str]]
 
 
 @cache
 def words() -> Words:
     """The tables."""
     data = tomllib.loads(FILE.read_text("utf-8"))
-    groups = [group.split() for groups in data["alike"].values() for group in groups.splitlines() if group.strip()]
-    alike: dict[str, str] = {}
-    runs: dict[str, str] = {}
-    for group in groups:
-        apart = not _WRITTEN_TOGETHER.match(group[0])
-        known, keys = (alike, [stem(fold(word)) for word in group]) if apart else (runs, group)
-        one = next((known[key] for key in keys if key in known), GROUP + group[0] if apart else group[0])
-        known.update({key: one for key in keys if key not in known})
-    alike |= {stem(word): ASKING for word in _folded(data["asking"].values())}
-    light = " ".join(data["light"].values()).split()
-    runs |= {word: LEFT_OUT for word in light if len(word) > 1 and re.match(f"[{RUN}]", word)}
-    longest = sorted(runs, key=lambda word: (-len(word), word))
+    tables = tomllib.loads(ALIKE.read_text("utf-8"))
+    alike, instead = _alike({name: known for name, known in tables.items() if name not in _TOGETHER})
     return Words(
         {language: _folded([known]) for language, known in data["light"].items()},
         frozenset(data["helping"]),
         _folded(data["turning"].values()),
         _folded(data["relating"].values()),
+        frozenset(map(stem, _folded(data["asking"].values()))),
         frozenset(map(stem, _folded(data["helping"].values()))),
         _folded(data["joining"].values()),
         _folded(data["agent"].values()),
@@ -109,9 +110,57 @@ def words() -> Words:
             if kind in "mw" and " " not in name
         },
         alike,
-        runs,
-        re.compile("|".join(f"(?<![{HANGUL}]){word}" if _HANGUL.match(word) else word for word in longest)),
+        {
+            "": _replacing(instead),
+            **{name: _replacing(_together(tables[name], data["light"][name])) for name in _TOGETHER},
+        },
     )
+
+
+def _alike(tables: Mapping[str, str]) -> tuple[Mapping[str, frozenset[int]], Mapping[str, str]]:
+    """The groups of each word, and what is read for several words, and for one that says as much as several."""
+    alike: defaultdict[str, set[int]] = defaultdict(set)
+    instead: dict[str, str] = {}
+    for number, group in enumerate(_groups("\n".join(tables.values()))):
+        for word in group:
+            if _SEVERAL.search(word) or _SPACE in group[0]:
+                instead.setdefault(word.replace(_SPACE, " "), group[0].replace(_SPACE, " "))
+            else:
+                alike[fold(word)].add(number)
+                alike[stem(fold(word))].add(number)
+    return {word: frozenset(numbers) for word, numbers in alike.items()}, instead
+
+
+def _together(table: str, light: str) -> Mapping[str, str]:
+    """What is read for words that are written together: the first of the group, nothing for light ones."""
+    instead: dict[str, str] = {}
+    for group in _groups(table):
+        one = next((instead[word] for word in group if word in instead), group[0])
+        instead |= {word: one for word in group if word not in instead}
+    return instead | {word: LEFT_OUT for word in light.split() if len(word) > 1 and _RUN.match(word)}
+
+
+def _groups(table: str) -> list[list[str]]:
+    return [compatible(line).split() for line in table.splitlines() if line.strip()]
+
+
+def _replacing(instead: Mapping[str, str]) -> Callable[[str], str]:
+    """Puts words instead of words, the longest first: in runs anywhere, of Korean where a word begins, others whole."""
+    known = {word.casefold(): other for word, other in instead.items()}
+    found = re.compile("|".join(map(_found_as, sorted(known, key=lambda word: (-len(word), word)))), re.IGNORECASE)
+    return lambda text: found.sub(lambda match: known.get(match[0].casefold().replace("’", "'"), match[0]), text)
+
+
+def _found_as(word: str) -> str:
+    if _HANGUL.match(word):
+        return f"(?<![{HANGUL}]){word}"
+    return word if _RUN.match(word) else rf"(?<!\w){re.escape(word)}(?!\w)".replace("'", "['’]")
+
+
+def read_as(text: str) -> str:
+    """A plain text with one word where several are read as one."""
+    script = next((name for name, letter in _TOGETHER.items() if letter.search(text)), "")
+    return words().instead[script](text)
 
 
 def languages_among(forms: Iterable[str]) -> tuple[str, ...]:
