@@ -18,7 +18,7 @@ _GENDERS = frozenset([("a", "o"), ("as", "os"), ("", "in"), ("", "innen"), ("", 
 
 # Endings that Turkish puts on any word, and those on verbs: başladı and başlamış.
 _CASES = re.compile(
-    "(?:[iuae]|[iu]n|[dt][ae]n?|y[aei]|l[ae]|k|g[aeiu]|s[iu](?:n(?:[iuae]|[iu]n|d[ae]))?|n[ae]|nd[ae]n?|n[iu]n?|l[ae]r(?:[iu]n?|d[ae])?)?"
+    "(?:[iuae]|[iu]n|[dt][ae]n?|y[aei]|l[ae]|k|g[aeiu]|s[iu](?:n(?:[iuae]|[iu]n|d[ae]))?|n[ae]|nd[ae]n?|n[iu]n?|l[ae]r(?:[iu]n?|d[ae]n?|[ae]|[iu]n(?:[iuae]|d[ae]n?))?)?"
 )
 _SOFTENED: Final = {"p": "b", "t": "d", "k": "g", "c": "c"}  # ekip, ekibi
 _VERBAL = re.compile(

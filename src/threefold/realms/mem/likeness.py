@@ -29,8 +29,12 @@ FEATURES: Final = ("unmatched", "share")
 _HALF: Final = 0.5
 # A note that has so much more says more than the other, however long both are.
 _MORE: Final = 1.25
+# Where so much is left over of both, a word of one stands against a word of the other.
+_AGAINST: Final = 0.25
 # Less left over than a word says nothing of its own; a note that refines another has a word more, but no transcript.
 _WORD, _DETAIL, _TRANSCRIPT = 0.75, 1.0, 24.0
+# Of a language that is not known, a note that refines has more than a word more.
+_FOREIGN: Final = 1.25
 # A word such as "now" is no more than this.
 _NOW: Final = 0.5
 # Notes about the same thing leave no more over than this beside what contradicts.
@@ -119,7 +123,8 @@ def compare(first: Note, second: Note) -> Likeness:
 def relation_of(seen: Seen, model: Model) -> Relation:
     """What notes are to each other of which this was seen."""
     changed = seen.changed and seen.unmatched + seen.extra > _NOW
-    if model.likely(seen) >= model.threshold and seen.extra <= _MORE and not (seen.foreign or changed):
+    says_as_much = seen.unmatched < _AGAINST and seen.extra <= _MORE
+    if model.likely(seen) >= model.threshold and says_as_much and not (seen.foreign or changed):
         return "same"
     return _other(seen)
 
@@ -140,7 +145,7 @@ def _other(seen: Seen) -> Relation:
     if seen.clash:
         beside = seen.unmatched - seen.told <= _WORD and seen.place >= _EARLY
         return "contradicts" if beside else "different"
-    least = _MORE if seen.foreign else _DETAIL
+    least = _FOREIGN if seen.foreign else _DETAIL
     if seen.unmatched <= _WORD and least <= seen.extra <= _TRANSCRIPT:
         return "refines"
     return "different"

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from threefold.realms.mem.words import ASKING, HANGUL, LEFT_OUT, RUN, languages_among, light_of, read_as, words
+from threefold.realms.mem.words import ASKING, HANGUL, LEFT_OUT, RUN, languages_among, languages_spoken, light_of, read_as, words
 from threefold.text.dates.marks import marked
 from threefold.text.fold import compatible, fold
 from threefold.text.patterns import APOSTROPHES
@@ -150,7 +150,9 @@ def told(text: str, units: Sequence[Unit]) -> bool:
 
 def languages(text: str, units: Sequence[Unit]) -> tuple[str, ...]:
     """The languages that a text may be in, by its light words, of Turkish by its letters too; none if that is open."""
-    return ("tr",) if _TURKISH.search(text) else _languages(units)
+    if _TURKISH.search(text):
+        return ("tr",)
+    return languages_spoken(unit.form for unit in units if unit.kind == "word")
 
 
 def _languages(units: Sequence[Unit]) -> tuple[str, ...]:

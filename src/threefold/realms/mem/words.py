@@ -26,6 +26,8 @@ ASKING: Final = "=asking"
 _STOPS: Final = r"[!?;،؛、。；|()–—]|[.,:，：](?!\d)"
 # Stands in the tables for the space between words that say as much as one.
 _SPACE: Final = "_"
+# So many letters more the last of several words has, of those that are written with * after them.
+_ENDING: Final = 5
 _SEVERAL = re.compile("[_'’/-]")
 # Languages whose words are written together, or with their endings, and a letter by which a text is held to be of one.
 _TOGETHER: Final = {
@@ -41,12 +43,13 @@ _WRITTEN_TOGETHER = re.compile(f"[{RUN}{HANGUL}]")
 class Words(NamedTuple):
     """What words mean; `words.toml` says it of each table.
 
-    `known` are the languages that have most of the tables, `dates` names of months and days, by stem. `alike` gives the
+    `spoken` are words of each language, those of all its tables; `known` are the languages that have most of the tables, `dates` names of months and days, by stem. `alike` gives the
     groups that a word is in, which may stand for the others of each. `instead` puts into a text what is read for words
     that are written together, by language, and for several words that say as much as one.
     """
 
     light: Mapping[str, frozenset[str]]
+    spoken: Mapping[str, frozenset[str]]
     known: frozenset[str]
     turning: frozenset[str]
     relating: frozenset[str]
@@ -82,6 +85,7 @@ def words() -> Words:
     alike, instead = _alike({name: known for name, known in tables.items() if name not in _TOGETHER})
     return Words(
         {language: _folded([known]) for language, known in data["light"].items()},
+        _spoken(data, tables),
         frozenset(data["helping"]),
         _folded(data["turning"].values()),
         _folded(data["relating"].values()),
@@ -117,6 +121,14 @@ def words() -> Words:
     )
 
 
+def _spoken(data: Mapping[str, Mapping[str, str]], tables: Mapping[str, str]) -> Mapping[str, frozenset[str]]:
+    names = ("light", "turning", "asking", "helping", "relating", "negation", "when")
+    return {
+        language: _folded([*(data[name].get(language, "") for name in names), tables.get(language, "")])
+        for language in data["light"]
+    }
+
+
 def _alike(tables: Mapping[str, str]) -> tuple[Mapping[str, frozenset[int]], Mapping[str, str]]:
     """The groups of each word, and what is read for several words, and for one that says as much as several."""
     alike: defaultdict[str, set[int]] = defaultdict(set)
@@ -124,7 +136,7 @@ def _alike(tables: Mapping[str, str]) -> tuple[Mapping[str, frozenset[int]], Map
     for number, group in enumerate(_groups("\n".join(tables.values()))):
         for word in group:
             if _SEVERAL.search(word) or _SPACE in group[0]:
-                instead.setdefault(word.replace(_SPACE, " "), group[0].replace(_SPACE, " "))
+                instead.setdefault(word.replace(_SPACE, " "), group[0].replace(_SPACE, " ").removesuffix("*"))
             else:
                 alike[fold(word)].add(number)
                 alike[stem(fold(word))].add(number)
@@ -148,13 +160,22 @@ def _replacing(instead: Mapping[str, str]) -> Callable[[str], str]:
     """Puts words instead of words, the longest first: in runs anywhere, of Korean where a word begins, others whole."""
     known = {word.casefold(): other for word, other in instead.items()}
     found = re.compile("|".join(map(_found_as, sorted(known, key=lambda word: (-len(word), word)))), re.IGNORECASE)
-    return lambda text: found.sub(lambda match: known.get(match[0].casefold().replace("’", "'"), match[0]), text)
+
+    def other(match: re.Match[str]) -> str:
+        word = match[0].casefold().replace("’", "'")
+        bare = (f"{word[:end]}*" for end in range(len(word), len(word) - _ENDING - 1, -1))
+        return known.get(word) or next((known[form] for form in bare if form in known), match[0])
+
+    return lambda text: found.sub(other, text)
 
 
 def _found_as(word: str) -> str:
     if _HANGUL.match(word):
         return f"(?<![{HANGUL}]){word}"
-    return word if _RUN.match(word) else rf"(?<!\w){re.escape(word)}(?!\w)".replace("'", "['’]")
+    if _RUN.match(word):
+        return word
+    end = rf"\w{{0,{_ENDING}}}" if word.endswith("*") else ""
+    return rf"(?<!\w){re.escape(word.removesuffix('*'))}{end}(?!\w)".replace("'", "['’]")
 
 
 def read_as(text: str) -> str:
@@ -165,7 +186,17 @@ def read_as(text: str) -> str:
 
 def languages_among(forms: Iterable[str]) -> tuple[str, ...]:
     """The languages that most of `forms` are light words of."""
-    counts = Counter(language for form in forms for language in _languages(form))
+    return _most(_languages(form) for form in forms)
+
+
+def languages_spoken(forms: Iterable[str]) -> tuple[str, ...]:
+    """The languages that most of `forms` are words of any table of; none if there are no such words."""
+    known = [found for form in forms if (found := _spoken_in(form))]
+    return _most(known) if known else ()
+
+
+def _most(found: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+    counts = Counter(language for languages in found for language in languages)
     most = max(counts.values(), default=0)
     return tuple(language for language in words().light if counts[language] == most)
 
@@ -179,6 +210,11 @@ def light_of(languages: tuple[str, ...]) -> frozenset[str]:
 @lru_cache(maxsize=1 << 14)
 def _languages(form: str) -> tuple[str, ...]:
     return tuple(language for language, known in words().light.items() if form in known)
+
+
+@lru_cache(maxsize=1 << 14)
+def _spoken_in(form: str) -> tuple[str, ...]:
+    return tuple(language for language, known in words().spoken.items() if form in known)
 
 
 def _split(known: Iterable[str]) -> frozenset[str]:
