@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -33,6 +33,7 @@ _SEVERAL = re.compile("[_'’/-]")
 _TOGETHER: Final = {
     "ko": re.compile(f"[{HANGUL}]"),
     "ja": re.compile("[\u3041-\u30ff]"),
+    "th": re.compile("[\u0e01-\u0e4e]"),
     "zh": re.compile("[\u3400-\u4dbf\u4e00-\u9fff]"),
 }
 _HANGUL = re.compile(f"[{HANGUL}]")
@@ -44,8 +45,8 @@ class Words(NamedTuple):
     """What words mean; `words.toml` says it of each table.
 
     `spoken` are words of each language, those of all its tables; `known` are the languages that have most of the tables, `dates` names of months and days, by stem. `alike` gives the
-    groups that a word is in, which may stand for the others of each. `instead` puts into a text what is read for words
-    that are written together, by language, and for several words that say as much as one.
+    groups that a word is in, which may stand for the others of each. `instead` is what is read for words that are
+    written together, by language, and for several words that say as much as one.
     """
 
     light: Mapping[str, frozenset[str]]
@@ -74,7 +75,7 @@ class Words(NamedTuple):
     halves: Mapping[str, str]
     dates: Mapping[str, str]
     alike: Mapping[str, frozenset[int]]
-    instead: Mapping[str, Callable[[str], str]]
+    instead: Mapping[str, Mapping[str, str]]
 
 
 @cache
@@ -114,10 +115,7 @@ def words() -> Words:
             if kind in "mw" and " " not in name
         },
         alike,
-        {
-            "": _replacing(instead),
-            **{name: _replacing(_together(tables[name], data["light"][name])) for name in _TOGETHER},
-        },
+        {"": instead, **{name: _together(tables.get(name, ""), data["light"][name]) for name in _TOGETHER}},
     )
 
 
@@ -149,39 +147,41 @@ def _together(table: str, light: str) -> Mapping[str, str]:
     for group in _groups(table):
         one = next((instead[word] for word in group if word in instead), group[0])
         instead |= {word: one for word in group if word not in instead}
-    return instead | {word: LEFT_OUT for word in light.split() if len(word) > 1 and _RUN.match(word)}
+    return instead | {word.lower(): LEFT_OUT for word in light.split() if len(word) > 1 and _RUN.match(word)}
 
 
 def _groups(table: str) -> list[list[str]]:
-    return [compatible(line).split() for line in table.splitlines() if line.strip()]
-
-
-def _replacing(instead: Mapping[str, str]) -> Callable[[str], str]:
-    """Puts words instead of words, the longest first: in runs anywhere, of Korean where a word begins, others whole."""
-    known = {word.casefold(): other for word, other in instead.items()}
-    found = re.compile("|".join(map(_found_as, sorted(known, key=lambda word: (-len(word), word)))), re.IGNORECASE)
-
-    def other(match: re.Match[str]) -> str:
-        word = match[0].casefold().replace("’", "'")
-        bare = (f"{word[:end]}*" for end in range(len(word), len(word) - _ENDING - 1, -1))
-        return known.get(word) or next((known[form] for form in bare if form in known), match[0])
-
-    return lambda text: found.sub(other, text)
-
-
-def _found_as(word: str) -> str:
-    if _HANGUL.match(word):
-        return f"(?<![{HANGUL}]){word}"
-    if _RUN.match(word):
-        return word
-    end = rf"\w{{0,{_ENDING}}}" if word.endswith("*") else ""
-    return rf"(?<!\w){re.escape(word.removesuffix('*'))}{end}(?!\w)".replace("'", "['’]")
+    return [compatible(line).lower().split() for line in table.splitlines() if line.strip()]
 
 
 def read_as(text: str) -> str:
-    """A plain text with one word where several are read as one."""
+    """A plain text with one word where several are read as one: in runs anywhere, of Korean where a word begins."""
     script = next((name for name, letter in _TOGETHER.items() if letter.search(text)), "")
-    return words().instead[script](text)
+    known, lower = words().instead[script], text.lower()
+    if len(lower) != len(text):  # İ is two characters then
+        lower = text
+
+    def other(match: re.Match[str]) -> str:
+        word = match[0].replace("’", "'")
+        bare = (f"{word[:end]}*" for end in range(len(word), len(word) - _ENDING - 1, -1))
+        return known.get(word) or next((known[form] for form in bare if form in known), match[0])
+
+    parts, end = [], 0
+    for match in _finding(script).finditer(lower):
+        parts += text[end : match.start()], other(match)
+        end = match.end()
+    return "".join((*parts, text[end:]))
+
+
+@cache
+def _finding(script: str) -> re.Pattern[str]:
+    """Finds what another word is read for, the longest first."""
+    known = sorted(words().instead[script], key=lambda word: (-len(word), word))
+    if script:
+        begins = f"(?<![{HANGUL}])" if script == "ko" else ""
+        return re.compile(f"{begins}(?:{'|'.join(map(re.escape, known))})")
+    found = [re.escape(word).replace("'", "['’]").replace(r"\*", rf"\w{{0,{_ENDING}}}") for word in known]
+    return re.compile(rf"(?<!\w)(?:{'|'.join(found)})(?!\w)")
 
 
 def languages_among(forms: Iterable[str]) -> tuple[str, ...]:
