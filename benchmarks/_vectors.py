@@ -18,9 +18,9 @@ PRECISION = 0.97
 def added(told: Sequence[Pair], found: Sequence[Seen], embedder: Embedder) -> dict[str, Any]:
     """How well the cosine alone, words alone, and both tell pairs of `same` from others that no rule keeps apart.
 
-    `auc` is how often the cosine of the former is the greater. `words` and `both` are the part of the former among the
-    likeliest pairs of which at least 97 in a hundred are such, by logistic regressions that learned without the language.
-    Only pairs whose script the embedder knows are counted.
+    `auc` is how often the cosine of the former is the greater. `words` and `both` are the part of the former among
+    the likeliest pairs of which at least 97 in a hundred are such, by logistic regressions that learned without the
+    language. Only pairs whose script the embedder knows are counted.
     """
     first, second = (np.asarray(embedder.embed([getattr(pair, side) for pair in told])) for side in ("first", "second"))
     cosines = (first * second).sum(axis=1)

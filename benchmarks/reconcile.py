@@ -4,8 +4,9 @@
 
 By default the pairs of `data/pairs/judged`, of which nothing was made; with `--pairs` those of any folder. With
 `--development` the pairs that all was made with, each by weights that were learned without its language, then without
-its half. With `--embedder` it prints instead what the vectors of an embedder would add (`_vectors.added`), over the pairs
-that all was made with and tuned on: the decision itself looks at none. `--relations` prints, for each relation, how often each was told instead.
+its half. With `--embedder` it prints instead what the vectors of an embedder would add (`_vectors.added`), over the
+pairs that all was made with and tuned on: the decision itself looks at none. `--relations` prints, for each relation,
+how often each was told instead.
 """
 
 from __future__ import annotations

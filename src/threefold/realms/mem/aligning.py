@@ -131,8 +131,8 @@ def bent(first: Sequence[Unit], second: Sequence[Unit], alignment: Alignment) ->
     """
     if any(units[at].weight for units, left in zip((first, second), alignment.left, strict=True) for at in left):
         return False
-    forms_ = [(i, first[i].form, second[j].form) for i, j, score in alignment.pairs if score > SAME_SENSE]
-    other = [(i, one, its) for i, one, its in forms_ if one != its]
+    kin = [(i, first[i].form, second[j].form) for i, j, score in alignment.pairs if score > SAME_SENSE]
+    other = [(i, one, its) for i, one, its in kin if one != its]
     if len(other) != 2:
         return False
     (place, one, its), (place_, two, theirs) = other

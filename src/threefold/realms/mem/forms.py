@@ -14,7 +14,9 @@ _PERFECT: Final = ("ge", "по")
 _CYRILLIC = re.compile("[\u0400-\u04ff]")
 
 # Endings that tell a woman from a man: hijo and hija, Lehrer and Lehrerin, बेटा and बेटी.
-_GENDERS = frozenset([("a", "o"), ("as", "os"), ("", "in"), ("", "innen"), ("", "a"), ("ा", "ी"), ("ी", "े")])
+_GENDERS = frozenset(
+    [("a", "o"), ("a", "e"), ("as", "os"), ("", "in"), ("", "innen"), ("", "a"), ("ा", "ी"), ("ी", "े")]
+)
 
 # Endings that Turkish puts on any word, and those on verbs: başladı and başlamış.
 _CASES = re.compile(
@@ -22,7 +24,7 @@ _CASES = re.compile(
 )
 _SOFTENED: Final = {"p": "b", "t": "d", "k": "g", "c": "c"}  # ekip, ekibi
 _VERBAL = re.compile(
-    "[aeiu]?(?:[lnst]|il|in|un)?"
+    "[aeiu]?(?:[lns]|il|in|un)?"
     "(?:[iu]yor|m[ae]k(?:t[ae])?|m[ae]y[iu]|[dt][iu]|m[iu]s|[ae]c[ae]k|[aeiu]r|[dt][iu]g[iu]n?|y?[ae]n|[ae]z"
     "|m[ae](?:li|k|y[ae]|s[iu])?|[ae]r[ae]k|[iu]p)"
     "(?:[ld][ae]r|[iu]m|s[iu]n|[iu]z|yd[iu]|[dt][iu]r)?"
@@ -33,6 +35,8 @@ _ARABIC_PREFIX = re.compile("^(?:[وف]?[بلك]?ال|[وف][بلك]?|لل|[وف
 _ARABIC_ENDINGS = frozenset(["", "ه", "ات", "ين", "ون", "ي", "ها", "هم", "ا", "ان", "يه", "ت", "تها", "ته", "نا"])
 # Endings of Latin letters that make another word: product and production.
 _DERIVED = re.compile("[a-z]{3}(?:[ts]ions?|[aeiu]?[td]ors?|it(?:y|ies)|ments?|ists?|isms?)$")
+# Of Hindi, has somebody do what the verb says: पढ़ता and पढ़ाता.
+_CAUSING: Final = "ा"
 _DUAL = re.compile("ت[اي]ن$")
 
 _HANGUL_LETTER = re.compile(f"[{HANGUL}]")
@@ -119,6 +123,8 @@ def apart(first: str, second: str) -> bool:
     one, other = sorted((first[shared:], second[shared:]))
     gendered = (one, other) in _GENDERS and not first[:shared].endswith("त")
     if shared > 2 and bool(_DERIVED.search(first)) != bool(_DERIVED.search(second)):
+        return True
+    if other == f"{_CAUSING}{one}" or one == f"{_CAUSING}{other}":
         return True
     return gendered or bool(_DUAL.search(first)) != bool(_DUAL.search(second))
 

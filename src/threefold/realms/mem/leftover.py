@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Final, Protocol
@@ -12,10 +11,9 @@ from threefold.realms.mem.turning import turned
 from threefold.realms.mem.units import Unit
 from threefold.realms.mem.words import ASKING, words
 
-# Kinds of units that are values: a number in figures or words, a date, half of the day, a sign.
-# A character of China that is left over alone is a word, and most such words tell things apart: 大, 小, 前, 向.
+# So much a character of China weighs that is left over alone and tells things apart: 大, 小, 前, 向.
 _ALONE: Final = 1.3
-_HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
+# Kinds of units that are values: a number in figures or words, a date, half of the day, a sign.
 _VALUES: Final = frozenset(("number", "worded", "date", "half", "code", "sign"))
 
 
@@ -45,7 +43,8 @@ class Seen:
     """All that decides.
 
     Left over of each note, by weight: `left_first` and `left_second`; of both `unmatched`, of one more `extra`, as a
-    part of the longer note `share`; of values on both sides `told`, the first of them at `place` (0 to 1) of its note.
+    part of the longer note `share`; in common `common`; of values on both sides `told`, the first of them at `place` (0
+    to 1) of its note.
 
     Conflicts: `number`, `date`, `half` of the day and `sign` are 1 if one note has one that the other lacks, 2 if each
     has; `denial` if one says that it is not so, `tense` if one says that it was, `swap` if two parts changed places,
@@ -60,6 +59,7 @@ class Seen:
     left_first: float
     left_second: float
     unmatched: float
+    common: float
     extra: float
     share: float
     told: float
@@ -107,6 +107,7 @@ def seen_of(first: Analysed, second: Analysed) -> Seen:
         left_first=masses[0],
         left_second=masses[1],
         unmatched=min(masses),
+        common=min(note.mass - mass for note, mass in zip((first, second), masses, strict=True)),
         extra=abs(masses[0] - masses[1]),
         share=abs(masses[0] - masses[1]) / max(first.mass, second.mass, 1.0),
         told=min(values),
@@ -202,5 +203,6 @@ def _place(units: Sequence[Unit], places: Sequence[int]) -> float:
 
 def _mass(units: Sequence[Unit], left: Sequence[int]) -> float:
     """What is left over weighs."""
-    alone = {at for at in left if at - 1 not in left and at + 1 not in left and _HAN.match(units[at].form)}
-    return sum(_ALONE if at in alone and units[at].weight > 0.0 else units[at].weight for at in left)
+    said = {at for at in left if units[at].weight > 0.0}
+    alone = {at for at in said if units[at].form in words().telling and not {at - 1, at + 1} & said}
+    return sum(_ALONE if at in alone else units[at].weight for at in said)

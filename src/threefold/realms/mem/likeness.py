@@ -1,8 +1,10 @@
 """Likeness: whether two short notes say the same, without asking a language model. Pure, but for reading its files.
 
-The units of both notes are aligned (`aligning`). How much is left over on both sides, and how much more on one of them,
+The units of both notes are aligned (`aligning`), by their forms (`forms`) and by what they say (`senses`). How much is left over on both sides, and how much more on one of them,
 gives the likelihood that they say the same (`likeness.json`, learned by `scripts/make_likeness.py`). Whatever that is,
-notes are never the same that differ in a number, a date, a sign, in whether something is so, or in who does it to whom.
+notes are never the same that differ in a number, a date, a sign, in whether something is so, or in who does it to whom,
+nor where a word of one stands against a word of the other: sentence vectors cannot tell tea from coffee there, so none
+are asked (`benchmarks/reconcile.py --embedder`).
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ from typing import Final, Literal
 
 from threefold.errors import IntegrityError
 from threefold.realms.mem.leftover import Seen, seen_of
-from threefold.realms.mem.units import Unit, classes, denials, denied, folded, languages, plain, told, units_of
+from threefold.realms.mem.spoken import languages, told
+from threefold.realms.mem.units import Unit, classes, denials, denied, folded, plain, units_of
 
 Relation = Literal["same", "refines", "contradicts", "different"]
 Side = Literal["first", "second"]
@@ -33,12 +36,12 @@ _MORE: Final = 1.25
 _AGAINST: Final = 0.25
 # Less left over than a word says nothing of its own; a note that refines another has a word more, but no transcript.
 _WORD, _DETAIL, _TRANSCRIPT = 0.75, 1.0, 24.0
-# Of a language that is not known, a note that refines has more than a word more.
-_FOREIGN: Final = 1.25
 # A word such as "now" is no more than this.
 _NOW: Final = 0.5
 # Notes about the same thing leave no more over than this beside what contradicts.
 _BESIDE: Final = 1.5
+# And have so much in common.
+_COMMON: Final = 0.3
 # Names and numbers that tell things apart stand early, values late.
 _EARLY: Final = 0.25
 
@@ -136,7 +139,7 @@ def saturated(value: float) -> float:
 
 def _other(seen: Seen) -> Relation:
     """What notes are to each other that are not the same."""
-    if seen.empty or seen.scattered or seen.unmatched - seen.told > _BESIDE:
+    if seen.empty or seen.scattered or seen.unmatched - seen.told > _BESIDE or seen.common < _COMMON:
         return "different"
     if seen.swap:
         return "contradicts" if seen.compared else "different"
@@ -145,7 +148,7 @@ def _other(seen: Seen) -> Relation:
     if seen.clash:
         beside = seen.unmatched - seen.told <= _WORD and seen.place >= _EARLY
         return "contradicts" if beside else "different"
-    least = _FOREIGN if seen.foreign else _DETAIL
+    least = _MORE if seen.foreign else _DETAIL
     if seen.unmatched <= _WORD and least <= seen.extra <= _TRANSCRIPT:
         return "refines"
     return "different"

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from threefold.realms.mem.words import ASKING, HANGUL, LEFT_OUT, RUN, languages_among, languages_spoken, light_of, read_as, words
+from threefold.realms.mem.words import ASKING, HANGUL, LEFT_OUT, RUN, languages_among, light_of, read_as, words
 from threefold.text.dates.marks import marked
 from threefold.text.fold import compatible, fold
 from threefold.text.patterns import APOSTROPHES
@@ -40,9 +40,6 @@ _CODE_SIGNS = re.compile(r"[@_\\]|\+\+|#|[A-Za-z]\d|\.[A-Za-z]|[A-Za-z]\.\w|/.*/
 # Kana with which a part of a text begins are no endings: そば, はるか.
 _BEGINNING = re.compile(f"(?:^|[^\\w{LEFT_OUT}])[\u3041-\u309f]{{1,3}}$")
 _HAN_OR_KANA = re.compile("[\u3041-\u30ff\u3400-\u9fff]")
-_TELLING = re.compile(r"\bال\w|\wة\b|[а-яё]{3}|\w[iıuü]yor|[ışğİ]")
-_TURKISH = re.compile(r"\w[iıuü]yor|[ışğİ]")
-_OTHERS = re.compile("[پچگکیٹڈےہەۇіїєґўјљњћђџѓќңқғүұһөәӣӯ]", re.IGNORECASE)
 # Shorter words are of many languages.
 _TELLING_LENGTH = 4
 _FOLLOWING = re.compile("[\u3400-\u9fff]")
@@ -93,7 +90,8 @@ class Unit:
     def telling(self) -> bool:
         """Whether it tells the language: it is in a table, or its script has one language."""
         one_script = self.kind == "hangul" or (self.kind == "run" and _HAN_OR_KANA.match(self.form) is not None)
-        return one_script or (self.grouped and len(self.form) >= _TELLING_LENGTH) or (self.kind == "word" and self.weight == _HELPING)
+        grouped = self.grouped and len(self.form) >= _TELLING_LENGTH
+        return one_script or grouped or (self.kind == "word" and self.weight == _HELPING)
 
     @property
     def inflected(self) -> bool:
@@ -137,27 +135,6 @@ def denied(text: str, units: Sequence[Unit]) -> tuple[bool, ...]:
         for part in set(parts)
     }
     return tuple(so[part] > 0 for part in parts)
-
-
-def told(text: str, units: Sequence[Unit]) -> bool:
-    """Whether the language of a text is known to be one of those with most of the tables."""
-    if _OTHERS.search(text):
-        return False
-    if _TELLING.search(text) or any(unit.telling for unit in units):
-        return True
-    return not words().known.isdisjoint(_languages(units))
-
-
-def languages(text: str, units: Sequence[Unit]) -> tuple[str, ...]:
-    """The languages that a text may be in, by its light words, of Turkish by its letters too; none if that is open."""
-    if _TURKISH.search(text):
-        return ("tr",)
-    return languages_spoken(unit.form for unit in units if unit.kind == "word")
-
-
-def _languages(units: Sequence[Unit]) -> tuple[str, ...]:
-    light = [unit.form for unit in units if unit.weight == _LIGHT]
-    return languages_among(light) if light else ()
 
 
 def classes(text: str) -> frozenset[tuple[int, int]]:

@@ -44,9 +44,10 @@ _WRITTEN_TOGETHER = re.compile(f"[{RUN}{HANGUL}]")
 class Words(NamedTuple):
     """What words mean; `words.toml` says it of each table.
 
-    `spoken` are words of each language, those of all its tables; `known` are the languages that have most of the tables, `dates` names of months and days, by stem. `alike` gives the
-    groups that a word is in, which may stand for the others of each. `instead` is what is read for words that are
-    written together, by language, and for several words that say as much as one.
+    `spoken` are words of each language, those of all its tables; `known` are the languages that have most of the
+    tables, `dates` names of months and days, by stem. `alike` gives the groups that a word is in, which may stand for
+    the others of each. `instead` is what is read for words that are written together, by language, and, under no
+    language's name, for several words that say as much as one.
     """
 
     light: Mapping[str, frozenset[str]]
@@ -69,6 +70,7 @@ class Words(NamedTuple):
     when: frozenset[str]
     clause: re.Pattern[str]
     classes: tuple[tuple[re.Pattern[str], ...], ...]
+    telling: frozenset[str]
     comparing: re.Pattern[str]
     changing: re.Pattern[str]
     numbers: Mapping[str, str]
@@ -105,6 +107,7 @@ def words() -> Words:
         _folded(data["when"].values()),
         re.compile(rf"{_STOPS}|{_pattern(_split(data['clause'].values())).pattern}", re.IGNORECASE),
         tuple(tuple(_pattern(_folded([known])) for known in groups.values()) for groups in data["apart"].values()),
+        _folded(data["telling"].values()),
         _pattern(_folded(data["comparing"].values())),
         _pattern(_folded(data["changing"].values())),
         {word: value for value, known in data["numbers"].items() for word in _folded([known])},
@@ -166,7 +169,8 @@ def read_as(text: str) -> str:
         bare = (f"{word[:end]}*" for end in range(len(word), len(word) - _ENDING - 1, -1))
         return known.get(word) or next((known[form] for form in bare if form in known), match[0])
 
-    parts, end = [], 0
+    parts: list[str] = []
+    end = 0
     for match in _finding(script).finditer(lower):
         parts += text[end : match.start()], other(match)
         end = match.end()
