@@ -1,10 +1,11 @@
 """Likeness: whether two short notes say the same, without asking a language model. Pure, but for reading its files.
 
-The units of both notes are aligned (`aligning`), by their forms (`forms`) and by what they say (`senses`). How much is left over on both sides, and how much more on one of them,
-gives the likelihood that they say the same (`likeness.json`, learned by `scripts/make_likeness.py`). Whatever that is,
-notes are never the same that differ in a number, a date, a sign, in whether something is so, or in who does it to whom,
-nor where a word of one stands against a word of the other: sentence vectors cannot tell tea from coffee there, so none
-are asked (`benchmarks/reconcile.py --embedder`).
+The units of both notes are aligned (`aligning`), by their forms (`forms`) and by what they say (`senses`). How much is
+left over on both sides, and how much more on one of them, gives the likelihood that they say the same
+(`likeness.json`, learned by `scripts/make_likeness.py`). Whatever that is, notes are never the same that differ in a
+number, a date, a sign, in whether something is so, or in who does it to whom, nor where a word of one stands against a
+word of the other: sentence vectors cannot tell tea from coffee there, so none are asked (`benchmarks/reconcile.py
+--embedder`).
 """
 
 from __future__ import annotations

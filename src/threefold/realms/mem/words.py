@@ -60,6 +60,8 @@ class Words(NamedTuple):
     joining: frozenset[str]
     agents: frozenset[str]
     receivers: frozenset[str]
+    doers: frozenset[str]
+    done_to: frozenset[str]
     denials: frozenset[str]
     endings: re.Pattern[str]
     inside: re.Pattern[str]
@@ -97,6 +99,8 @@ def words() -> Words:
         _folded(data["joining"].values()),
         _folded(data["agent"].values()),
         _folded(data["receiver"].values()),
+        _folded(data["doer"].values()),
+        _folded(data["done_to"].values()),
         _folded(data["negation"].values()),
         re.compile(f"[a-z]{{2,30}}(?:{'|'.join(data['endings'].values())})"),
         re.compile("|".join(data["inside"].values())),
