@@ -14,7 +14,7 @@ from threefold.realms.mem.leftover import Seen, seen_of
 from threefold.realms.mem.likeness import FEATURES, Model, note_of, relation_of, saturated
 
 FOLDER = Path(__file__).resolve().parent / "data" / "pairs"
-JUDGED = FOLDER / "judged"
+JUDGED, TUNED = FOLDER / "judged", FOLDER / "tuned"
 PRECISION, RIDGE, STEPS = 0.99, 1e-4, 5_000
 
 
@@ -51,7 +51,7 @@ def learned(told: Sequence[Pair], found: Sequence[Seen]) -> Model:
     own = [number for number, one in enumerate(found) if not one.conflict]
     x = np.array([[*(saturated(getattr(found[at], name)) for name in FEATURES), 1.0] for at in own])
     *weights, offset = (
-        round(float(value), 4) for value in _fit(x, np.array([told[at].relation == "same" for at in own]))
+        round(float(value), 4) for value in fit(x, np.array([told[at].relation == "same" for at in own]))
     )
     for threshold in np.arange(0.6, 0.9, 0.01):
         model = Model(tuple(weights), offset, round(float(threshold), 2))
@@ -73,7 +73,7 @@ def crossed(told: Sequence[Pair], found: Sequence[Seen], by: str) -> list[str]:
     return [relation_of(one, models[group]) for group, one in zip(groups, found, strict=True)]
 
 
-def _fit(x: Any, y: Any) -> Any:
+def fit(x: Any, y: Any) -> Any:
     """Weights, of which all but the last are held at 0 or below, by projected gradient descent (Adam)."""
     weights, mean, square = np.zeros(x.shape[1]), np.zeros(x.shape[1]), np.zeros(x.shape[1])
     ridge = np.array([RIDGE] * (x.shape[1] - 1) + [0.0])

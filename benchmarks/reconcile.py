@@ -1,10 +1,12 @@
 """Which notes would be merged: precision and recall of `same` over labelled pairs, one JSON line for each group.
 
-    python benchmarks/reconcile.py [--pairs FOLDER | --development] [--relations]
+    python benchmarks/reconcile.py [--pairs FOLDER | --development | --embedder NAME] [--relations]
 
 By default the pairs of `data/pairs/judged`, of which nothing was made; with `--pairs` those of any folder. With
 `--development` the pairs that all was made with, each by weights that were learned without its language, then without
-its half. `--relations` prints, for each relation, how often each was told instead.
+its half. With `--embedder` it prints instead what the vectors of an embedder would add (`_vectors.added`), over the
+pairs that all was made with and tuned on: the decision itself looks at none. `--relations` prints, for each relation,
+how often each was told instead.
 """
 
 from __future__ import annotations
@@ -16,8 +18,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from _pairs import JUDGED, Pair, crossed, pairs, seen
+from _pairs import JUDGED, TUNED, Pair, crossed, pairs, seen
+from _vectors import added
 
+from threefold.embedders.opening import NAMED, open_embedder
 from threefold.realms.mem.likeness import compare, note_of
 
 RELATIONS = ("same", "refines", "contradicts", "different")
@@ -27,6 +31,11 @@ Told = Sequence[tuple[Pair, str]]
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print."""
     options = _options(arguments)
+    if options.embedder is not None:
+        told, embedder = [*pairs(), *pairs(TUNED)], open_embedder(options.embedder)
+        line = {"embedder": embedder.name, "n": len(told), "metrics": added(told, seen(told), embedder)}
+        print(json.dumps(line), flush=True)
+        return 0
     for how, told in _told(options):
         for line in _relations(told) if options.relations else _merged(told):
             print(json.dumps({**how, **line}, ensure_ascii=False), flush=True)
@@ -40,6 +49,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--pairs", type=Path, default=JUDGED, help="a folder of pairs (those that judge are the default)"
     )
     which.add_argument("--development", action="store_true", help="the pairs it was made with, cross-validated")
+    which.add_argument("--embedder", choices=NAMED, help="print what its vectors would add")
     parser.add_argument("--relations", action="store_true", help="print how relations are confused")
     options = parser.parse_args(arguments)
     if not options.development and not any(options.pairs.glob("*.jsonl")):

@@ -630,6 +630,16 @@ def test_an_agents_word_does_not_displace_a_persons(open_db: Open) -> None:
 
 
 @pytest.mark.capability("mem.reconcile")
+def test_without_vectors_it_says_what_was_compared(open_db: Open) -> None:
+    mem = open_db(embedder=None).user("alice").mem
+    for text in ("purchased a kayak", "bought a kayak"):
+        mem.remember(text)
+    proposal = mem.reconcile()
+    assert [step.act for step in proposal.steps] == ["merge"]
+    assert "share a word" in proposal.warnings[0]
+
+
+@pytest.mark.capability("mem.reconcile")
 def test_nothing_private_is_merged_into_what_is_shared(open_db: Open) -> None:
     clock = Clock()
     db = open_db(clock=clock)

@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 import unicodedata
-from itertools import pairwise
+from itertools import combinations, pairwise
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from threefold.realms.mem.likeness import FILE, Likeness, compare, note_of
+from threefold.realms.mem.senses import same_sense
 from threefold.realms.mem.words import words
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
@@ -211,7 +212,47 @@ def test_characters_in_another_order_are_another_sentence(order: list[str]) -> N
 
 def test_every_table_is_read() -> None:
     assert all(words())
-    assert len(set(words().alike.values())) > 500
+    assert len(frozenset().union(*words().alike.values())) > 2_000
+    assert all(len(words().instead[name]) > 500 for name in ("zh", "ja", "ko"))
+
+
+LIKES = {
+    "en": "Likes {} very much", "de": "Mag {} sehr", "es": "Le gusta {}", "ru": "Любит {}", "tr": "{} seviyor",
+    "ar": "يحب {}", "hi": "उसे {} पसंद है", "ja": "{}が好きだ", "ko": "{} 하나를 좋아한다", "zh": "用户喜欢{}",
+}  # fmt: skip
+KINDS = [line.split("\t") for line in Path(__file__).with_name("kinds_apart.tsv").read_text("utf-8").splitlines()]
+
+
+@pytest.mark.parametrize(("language", "kind"), KINDS)
+def test_things_of_one_kind_are_not_each_other(language: str, kind: str) -> None:
+    things = [LIKES[language].format(thing.replace("_", " ")) for thing in kind.split(" ")]
+    assert [pair for pair in combinations(things, 2) if likeness(*pair).relation == "same"] == []
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("Purchased a pre-owned couch", "Bought a second-hand sofa"),  # words, several that say as much as one
+        ("Onu anneannesi büyüttü", "Anneannesi onu yetiştirdi"),  # in another form than in the table
+        ("Diş doktorunda randevusu var", "Dişçide randevusu var"),  # several with an ending
+        ("Can't stand olives", "Hates olives"),
+        ("洗濯機を修理した。", "洗濯機を直した。"),
+        ("월급의 10%를 저축한다.", "급여의 10%를 저금한다."),
+    ],
+)
+def test_what_stands_for_another_is_read_as_it(first: str, second: str) -> None:
+    assert likeness(first, second).relation == "same"
+
+
+def test_words_of_two_groups_do_not_make_them_one() -> None:
+    assert same_sense("run", "manage", ("en",))
+    assert same_sense("run", "jog", ("en",))
+    assert not same_sense("jog", "manage", ("en",))
+
+
+def test_stems_are_of_the_languages_of_the_notes() -> None:
+    assert likeness("Plays the violin in an orchestra", "Plays the viola in an orchestra").relation != "same"
+    assert note_of("Plays the violin in an orchestra").languages == ("en",)
 
 
 def test_importing_it_loads_no_numpy() -> None:
@@ -240,6 +281,13 @@ def test_the_benchmark_prints_its_lines(capsys: pytest.CaptureFixture[str]) -> N
     assert reconcile.main(["--development", "--relations"]) == 0
     told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [line["n"] for line in told] == [260, 120, 140, 200] * 2
+
+
+def test_the_benchmark_says_what_vectors_would_add(capsys: pytest.CaptureFixture[str]) -> None:
+    assert reconcile.main(["--embedder", "bundled"]) == 0
+    line = json.loads(capsys.readouterr().out)
+    assert line["embedder"].startswith("threefold-static-")
+    assert abs(line["metrics"]["both"] - line["metrics"]["words"]) < 0.05
 
 
 def test_a_folder_without_pairs_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import threading
+from collections.abc import Iterable
 
 import Stemmer
 
@@ -19,10 +20,10 @@ _LANGUAGES = {
     "hindi": re.compile("[\u0900-\u097f]{3,}"),
 }
 # Languages that are written in Latin letters as well, for comparing words whose language may be any of them.
-_LATIN = (
-    "english", "german", "spanish", "french", "italian", "portuguese", "dutch", "swedish", "norwegian", "danish",
-    "romanian", "turkish",
-)  # fmt: skip
+_LATIN = {
+    "en": "english", "de": "german", "es": "spanish", "fr": "french", "it": "italian", "pt": "portuguese",
+    "nl": "dutch", "sv": "swedish", "no": "norwegian", "da": "danish", "ro": "romanian", "tr": "turkish",
+}  # fmt: skip
 _local = threading.local()
 
 
@@ -37,11 +38,15 @@ def stem(word: str) -> str:
     return word
 
 
-def stems(word: str) -> frozenset[str]:
-    """All stems that a folded word may have: of Latin letters in several languages, otherwise as `stem` has it."""
+def stems(word: str, languages: Iterable[str] = ()) -> frozenset[str]:
+    """All stems that a folded word may have: of Latin letters in any of some languages, otherwise as `stem` has it.
+
+    Languages are named by two letters. Where there is none of Latin letters among them, it may be any such.
+    """
     if not _ENGLISH.fullmatch(word):
         return frozenset((stem(word),))
-    return frozenset(_stemmed(language, word) for language in _LATIN)
+    known = [_LATIN[language] for language in languages if language in _LATIN] or _LATIN.values()
+    return frozenset(_stemmed(language, word) for language in known)
 
 
 def _stemmed(language: str, word: str) -> str:

@@ -10,6 +10,7 @@ from itertools import pairwise, permutations
 from typing import Final
 
 from threefold.realms.mem import forms
+from threefold.realms.mem.senses import SAME_SENSE, same_sense
 from threefold.realms.mem.units import Unit
 from threefold.realms.mem.words import words
 
@@ -46,17 +47,17 @@ class Alignment:
         return Alignment(tuple(sorted((j, i, score) for i, j, score in self.pairs)), self.left[::-1])
 
 
-def align(first: Sequence[Unit], second: Sequence[Unit], turkish: bool = False) -> Alignment:
-    """Pair equal units, then akin ones, the nearest kin first; of `turkish` notes by its endings too."""
+def align(first: Sequence[Unit], second: Sequence[Unit], languages: tuple[str, ...] = ()) -> Alignment:
+    """Pair equal units, then akin ones, the nearest kin first; `languages` are those that the notes may be in."""
     places: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
     for j in range(len(second) - 1, -1, -1):
         places[_meaning(second[j])].append(j)
     equal = [(i, there.pop()) for i, unit in enumerate(first) if (there := places.get(_meaning(unit)))]
-    pairs = [(i, j, 1.0) for i, j in equal if not _apart(first[i], second[j], turkish)]
+    pairs = [(i, j, 1.0) for i, j in equal if not _apart(first[i], second[j], languages)]
     ours, theirs = {i for i, _, _ in pairs}, {j for _, j, _ in pairs}
     left = [i for i in range(len(first)) if i not in ours], [j for j in range(len(second)) if j not in theirs]
     if 0 < len(left[0]) <= _MAX_LEFT and 0 < len(left[1]) <= _MAX_LEFT:
-        near = [(_akin(first[i], second[j], turkish), i, j) for i in left[0] for j in left[1]]
+        near = [(_akin(first[i], second[j], languages), i, j) for i in left[0] for j in left[1]]
         for score, i, j in sorted(near, key=lambda each: (-each[0], abs(each[1] - each[2]), each[1])):
             if score > 0.0 and i in left[0] and j in left[1]:
                 pairs.append((i, j, score))
@@ -130,7 +131,8 @@ def bent(first: Sequence[Unit], second: Sequence[Unit], alignment: Alignment) ->
     """
     if any(units[at].weight for units, left in zip((first, second), alignment.left, strict=True) for at in left):
         return False
-    other = [(i, first[i].form, second[j].form) for i, j, _ in alignment.pairs if first[i].form != second[j].form]
+    kin = [(i, first[i].form, second[j].form) for i, j, score in alignment.pairs if score > SAME_SENSE]
+    other = [(i, one, its) for i, one, its in kin if one != its]
     if len(other) != 2:
         return False
     (place, one, its), (place_, two, theirs) = other
@@ -181,7 +183,7 @@ def _meaning(unit: Unit) -> tuple[str, str]:
     return ("number" if unit.kind == "worded" else unit.kind), unit.key
 
 
-def _apart(first: Unit, second: Unit, turkish: bool) -> bool:
+def _apart(first: Unit, second: Unit, languages: tuple[str, ...]) -> bool:
     """Whether words of one stem are two names, or otherwise not the same."""
     if first.form == second.form or first.kind != "word":
         return False
@@ -189,15 +191,18 @@ def _apart(first: Unit, second: Unit, turkish: bool) -> bool:
         shared = forms.shared_length(first.form, second.form)
         if len(first.form) > shared < len(second.form):
             return True
-    return not turkish and (forms.apart(first.form, second.form) or forms.feminine(first.shown, second.shown))
+    return languages != ("tr",) and (forms.apart(first.form, second.form) or forms.feminine(first.shown, second.shown))
 
 
-def _akin(first: Unit, second: Unit, turkish: bool) -> float:
+def _akin(first: Unit, second: Unit, languages: tuple[str, ...]) -> float:
     if first.inflected and second.inflected:
         return forms.akin_kana(first.form, second.form)
-    if first.kind != second.kind or first.kind not in ("word", "hangul") or _apart(first, second, turkish):
+    if first.kind != second.kind or first.kind not in ("word", "hangul") or _apart(first, second, languages):
         return 0.0
-    return forms.akin(first.form, second.form, _proper(first, second), turkish)
+    akin = forms.akin(first.form, second.form, _proper(first, second), languages)
+    if akin > 0.0 or first.kind == "hangul":
+        return akin
+    return SAME_SENSE * same_sense(first.form, second.form, languages)
 
 
 def _proper(first: Unit, second: Unit) -> bool:

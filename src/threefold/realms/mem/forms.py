@@ -14,15 +14,17 @@ _PERFECT: Final = ("ge", "по")
 _CYRILLIC = re.compile("[\u0400-\u04ff]")
 
 # Endings that tell a woman from a man: hijo and hija, Lehrer and Lehrerin, बेटा and बेटी.
-_GENDERS = frozenset([("a", "o"), ("as", "os"), ("", "in"), ("", "innen"), ("", "a"), ("ा", "ी"), ("ी", "े")])
+_GENDERS = frozenset(
+    [("a", "o"), ("a", "e"), ("as", "os"), ("", "in"), ("", "innen"), ("", "a"), ("ा", "ी"), ("ी", "े")]
+)
 
 # Endings that Turkish puts on any word, and those on verbs: başladı and başlamış.
 _CASES = re.compile(
-    "(?:[iuae]|[iu]n|[dt][ae]n?|y[aei]|l[ae]|k|g[aeiu]|s[iu](?:n(?:[iuae]|[iu]n|d[ae]))?|n[ae]|nd[ae]n?|n[iu]n?|l[ae]r(?:[iu]n?|d[ae])?)?"
+    "(?:[iuae]|[iu]n|[dt][ae]n?|y[aei]|l[ae]|k|g[aeiu]|s[iu](?:n(?:[iuae]|[iu]n|d[ae]))?|n[ae]|nd[ae]n?|n[iu]n?|l[ae]r(?:[iu]n?|d[ae]n?|[ae]|[iu]n(?:[iuae]|d[ae]n?))?)?"
 )
 _SOFTENED: Final = {"p": "b", "t": "d", "k": "g", "c": "c"}  # ekip, ekibi
 _VERBAL = re.compile(
-    "[aeiu]?(?:[lnst]|il|in|un)?"
+    "[aeiu]?(?:[lns]|il|in|un)?"
     "(?:[iu]yor|m[ae]k(?:t[ae])?|m[ae]y[iu]|[dt][iu]|m[iu]s|[ae]c[ae]k|[aeiu]r|[dt][iu]g[iu]n?|y?[ae]n|[ae]z"
     "|m[ae](?:li|k|y[ae]|s[iu])?|[ae]r[ae]k|[iu]p)"
     "(?:[ld][ae]r|[iu]m|s[iu]n|[iu]z|yd[iu]|[dt][iu]r)?"
@@ -33,6 +35,8 @@ _ARABIC_PREFIX = re.compile("^(?:[وف]?[بلك]?ال|[وف][بلك]?|لل|[وف
 _ARABIC_ENDINGS = frozenset(["", "ه", "ات", "ين", "ون", "ي", "ها", "هم", "ا", "ان", "يه", "ت", "تها", "ته", "نا"])
 # Endings of Latin letters that make another word: product and production.
 _DERIVED = re.compile("[a-z]{3}(?:[ts]ions?|[aeiu]?[td]ors?|it(?:y|ies)|ments?|ists?|isms?)$")
+# Of Hindi, has somebody do what the verb says: पढ़ता and पढ़ाता.
+_CAUSING: Final = "ा"
 _DUAL = re.compile("ت[اي]ن$")
 
 _HANGUL_LETTER = re.compile(f"[{HANGUL}]")
@@ -56,19 +60,22 @@ _HARMONY = str.maketrans("uet이은는을", "iad가가가를", "으")
 
 
 @lru_cache(maxsize=1 << 14)
-def akin(first: str, second: str, named: bool, turkish: bool) -> float:
-    """How surely two folded spellings are forms of one word, from 0 to 1; of two names one may have an ending more."""
+def akin(first: str, second: str, named: bool, languages: tuple[str, ...] = ()) -> float:
+    """How surely two folded spellings are forms of one word, from 0 to 1; of two names one may have an ending more.
+
+    `languages` are those that the notes may be in; none if they may be in any.
+    """
     first, second = sorted((first, second))
     if _HANGUL_LETTER.match(first):
         return SAME_STEM * _akin_korean(first, second)
     if _ARABIC.match(first):
         return SAME_STEM * _akin_arabic(first, second)
-    if turkish and _akin_turkish(first, second, named):
+    if languages == ("tr",) and _akin_turkish(first, second, named):
         return SAME_STEM
-    return _akin_by_letters(first, second, named)
+    return _akin_by_letters(first, second, named, languages)
 
 
-def _akin_by_letters(first: str, second: str, named: bool) -> float:
+def _akin_by_letters(first: str, second: str, named: bool, languages: tuple[str, ...]) -> float:
     shared = shared_length(first, second)
     rests = first[shared:], second[shared:]
     if named and all(rests):
@@ -78,10 +85,10 @@ def _akin_by_letters(first: str, second: str, named: bool) -> float:
         if (
             (one != first) != (other != second)
             and min(len(one), len(other)) > 3
-            and _akin_by_letters(one, other, named)
+            and _akin_by_letters(one, other, named, languages)
         ):
             return SAME_STEM
-    return SAME_STEM * bool(stems(first) & stems(second))
+    return SAME_STEM * bool(stems(first, languages) & stems(second, languages))
 
 
 def resumed(first: str, second: str) -> bool:
@@ -102,7 +109,7 @@ def compound(whole: str, first: str, second: str) -> bool:
     fits = min(len(first), len(second)) >= 2 and whole.startswith(first) and whole.endswith(second)
     if _HANGUL_LETTER.match(whole):
         return (fits and between == 0) or (
-            len(second) > 1 and whole.startswith(first) and akin(whole[len(first) :], second, False, False) > 0
+            len(second) > 1 and whole.startswith(first) and akin(whole[len(first) :], second, False) > 0
         )
     return fits and 0 <= between <= 2
 
@@ -116,6 +123,8 @@ def apart(first: str, second: str) -> bool:
     one, other = sorted((first[shared:], second[shared:]))
     gendered = (one, other) in _GENDERS and not first[:shared].endswith("त")
     if shared > 2 and bool(_DERIVED.search(first)) != bool(_DERIVED.search(second)):
+        return True
+    if other == f"{_CAUSING}{one}" or one == f"{_CAUSING}{other}":
         return True
     return gendered or bool(_DUAL.search(first)) != bool(_DUAL.search(second))
 

@@ -1,8 +1,11 @@
 """Likeness: whether two short notes say the same, without asking a language model. Pure, but for reading its files.
 
-The units of both notes are aligned (`aligning`). How much is left over on both sides, and how much more on one of them,
-gives the likelihood that they say the same (`likeness.json`, learned by `scripts/make_likeness.py`). Whatever that is,
-notes are never the same that differ in a number, a date, a sign, in whether something is so, or in who does it to whom.
+The units of both notes are aligned (`aligning`), by their forms (`forms`) and by what they say (`senses`). How much is
+left over on both sides, and how much more on one of them, gives the likelihood that they say the same
+(`likeness.json`, learned by `scripts/make_likeness.py`). Whatever that is, notes are never the same that differ in a
+number, a date, a sign, in whether something is so, or in who does it to whom, nor where a word of one stands against a
+word of the other: sentence vectors cannot tell tea from coffee there, so none are asked (`benchmarks/reconcile.py
+--embedder`).
 """
 
 from __future__ import annotations
@@ -17,7 +20,8 @@ from typing import Final, Literal
 
 from threefold.errors import IntegrityError
 from threefold.realms.mem.leftover import Seen, seen_of
-from threefold.realms.mem.units import Unit, classes, denials, denied, folded, plain, told, turkish, units_of
+from threefold.realms.mem.spoken import languages, told
+from threefold.realms.mem.units import Unit, classes, denials, denied, folded, plain, units_of
 
 Relation = Literal["same", "refines", "contradicts", "different"]
 Side = Literal["first", "second"]
@@ -29,12 +33,16 @@ FEATURES: Final = ("unmatched", "share")
 _HALF: Final = 0.5
 # A note that has so much more says more than the other, however long both are.
 _MORE: Final = 1.25
+# Where so much is left over of both, a word of one stands against a word of the other.
+_AGAINST: Final = 0.25
 # Less left over than a word says nothing of its own; a note that refines another has a word more, but no transcript.
 _WORD, _DETAIL, _TRANSCRIPT = 0.75, 1.0, 24.0
 # A word such as "now" is no more than this.
 _NOW: Final = 0.5
 # Notes about the same thing leave no more over than this beside what contradicts.
 _BESIDE: Final = 1.5
+# And have so much in common.
+_COMMON: Final = 0.3
 # Names and numbers that tell things apart stand early, values late.
 _EARLY: Final = 0.25
 
@@ -51,7 +59,7 @@ class Note:
     classes: frozenset[tuple[int, int]]
     mass: float
     told: bool
-    turkish: bool
+    languages: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +106,7 @@ def note_of(text: str) -> Note:
         classes(lower),
         sum(unit.weight for unit in units),
         told(shown, units),
-        turkish(shown, units),
+        languages(shown, units),
     )
 
 
@@ -119,7 +127,8 @@ def compare(first: Note, second: Note) -> Likeness:
 def relation_of(seen: Seen, model: Model) -> Relation:
     """What notes are to each other of which this was seen."""
     changed = seen.changed and seen.unmatched + seen.extra > _NOW
-    if model.likely(seen) >= model.threshold and seen.extra <= _MORE and not (seen.foreign or changed):
+    says_as_much = seen.unmatched < _AGAINST and seen.extra <= _MORE
+    if model.likely(seen) >= model.threshold and says_as_much and not (seen.foreign or changed):
         return "same"
     return _other(seen)
 
@@ -131,7 +140,7 @@ def saturated(value: float) -> float:
 
 def _other(seen: Seen) -> Relation:
     """What notes are to each other that are not the same."""
-    if seen.empty or seen.scattered or seen.unmatched - seen.told > _BESIDE:
+    if seen.empty or seen.scattered or seen.unmatched - seen.told > _BESIDE or seen.common < _COMMON:
         return "different"
     if seen.swap:
         return "contradicts" if seen.compared else "different"

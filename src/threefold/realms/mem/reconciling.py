@@ -45,7 +45,7 @@ _CONVERSATION: Final = "reconciled"
 class Proposal:
     """What the reconciler would do, or did: `applied` is when. `seen` are the digests of the memories it looked at.
 
-    `warnings` say what of a judge's word was refused.
+    `warnings` say what of a judge's word was refused, and where only memories that share a word were compared.
     """
 
     id: str
@@ -85,6 +85,8 @@ def propose(scope: Scope, ports: Ports, place: Place, judge: Judge | None = None
             found, warnings = judged(kept, found, near, judge)
         except ThreefoldError as error:
             warnings = (f"the judge failed, and the rules decided alone: {error}",)
+    if vectors is None and len(kept) > 1:
+        warnings = (*warnings, "without vectors only memories that share a word which few have were compared")
     steps = plan(kept, found, alike, now, decays(ports.store, now))
     touched = {id_ for step in steps for id_ in (step.give, step.keep) if id_ is not None}
     seen = {each.record.id: each.digest for each in kept if each.record.id in touched}

@@ -31,6 +31,8 @@ def turned(first: Sequence[Unit], second: Sequence[Unit], found: Alignment) -> b
     left = [_placed(units, places) for units, places in zip((first, second), found.left, strict=True)]
     if order == sorted(order) and (_directed(left) or _related(left) or bent(first, second, found)):
         return True
+    if _told_by_pronoun(first, second, found) or _told_by_pronoun(second, first, found.turned):
+        return True
     if _only_one(left, known.agents):
         passive = any(unit.form in known.agents for unit in left[0])
         note, own = (first, found) if passive else (second, found.turned)
@@ -80,6 +82,21 @@ def _done_to(units: Sequence[Unit], found: Alignment) -> bool:
     mark = next(at for at in found.left[0] if units[at].form in words().agents)
     after = [j for i, j, _ in found.pairs if i > mark and units[i].weight > 0.0]
     return _RUN.match(units[mark].form) is not None and after != sorted(after)
+
+
+def _told_by_pronoun(first: Sequence[Unit], second: Sequence[Unit], found: Alignment) -> bool:
+    """Whether who does it in the first note stands later in the second, with a pronoun in the place: "Ana taught him".
+
+    It is a name, or the first note has a pronoun for whom it is done to.
+    """
+    known = words()
+    ours, theirs = ({units[at].form for at in left} for units, left in zip((first, second), found.left, strict=True))
+    said = [(i, j) for i, j, _ in found.pairs if first[i].weight > 0.0]
+    if not said or known.doers & ours or not known.doers & theirs or known.done_to & theirs:
+        return False
+    place, its = said[0]
+    moved = any(other < its for _, other in said[1:])
+    return moved and bool(known.done_to & ours or (first[place].named and second[its].named))
 
 
 def _only_one(left: Left, marks: Set[str]) -> bool:

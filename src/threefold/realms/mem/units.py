@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from threefold.realms.mem.words import GROUP, HANGUL, LEFT_OUT, RUN, languages_among, light_of, words
+from threefold.realms.mem.words import ASKING, HANGUL, LEFT_OUT, RUN, languages_among, light_of, read_as, words
 from threefold.text.dates.marks import marked
 from threefold.text.fold import compatible, fold
 from threefold.text.patterns import APOSTROPHES
@@ -40,9 +40,8 @@ _CODE_SIGNS = re.compile(r"[@_\\]|\+\+|#|[A-Za-z]\d|\.[A-Za-z]|[A-Za-z]\.\w|/.*/
 # Kana with which a part of a text begins are no endings: そば, はるか.
 _BEGINNING = re.compile(f"(?:^|[^\\w{LEFT_OUT}])[\u3041-\u309f]{{1,3}}$")
 _HAN_OR_KANA = re.compile("[\u3041-\u30ff\u3400-\u9fff]")
-_TELLING = re.compile(r"\bال\w|\wة\b|[а-яё]{3}|\w[iıuü]yor|[ışğİ]")
-_TURKISH = re.compile(r"\w[iıuü]yor|[ışğİ]")
-_OTHERS = re.compile("[پچگکیٹڈےہەۇіїєґўјљњћђџѓќңқғүұһөәӣӯ]", re.IGNORECASE)
+# Shorter words are of many languages.
+_TELLING_LENGTH = 4
 _FOLLOWING = re.compile("[\u3400-\u9fff]")
 # The endings of Turkish that say where and from where, as numbers have them: at seven is `yedide`.
 _CASE = re.compile(r"[dt][ae]n?$")
@@ -91,7 +90,8 @@ class Unit:
     def telling(self) -> bool:
         """Whether it tells the language: it is in a table, or its script has one language."""
         one_script = self.kind == "hangul" or (self.kind == "run" and _HAN_OR_KANA.match(self.form) is not None)
-        return one_script or self.grouped or (self.kind == "word" and self.weight == _HELPING)
+        grouped = self.grouped and len(self.form) >= _TELLING_LENGTH
+        return one_script or grouped or (self.kind == "word" and self.weight == _HELPING)
 
     @property
     def inflected(self) -> bool:
@@ -100,8 +100,8 @@ class Unit:
 
     @property
     def grouped(self) -> bool:
-        """Whether its key is that of several words."""
-        return self.key.startswith(GROUP)
+        """Whether it is in a group of words that are alike."""
+        return self.key == ASKING or self.form in words().alike or self.key in words().alike
 
 
 def units_of(text: str) -> tuple[Unit, ...]:
@@ -111,9 +111,8 @@ def units_of(text: str) -> tuple[Unit, ...]:
 
 
 def plain(text: str) -> str:
-    """`text` in compatibility forms, with one minus sign, and with one word where runs have several for a thing."""
-    known = words()
-    return known.run.sub(lambda match: known.runs[match[0]], compatible(text).translate(_MINUS))
+    """`text` in compatibility forms, with one minus sign, and with one word where several are read as one."""
+    return read_as(compatible(text).translate(_MINUS))
 
 
 def denials(text: str, units: tuple[Unit, ...]) -> int:
@@ -136,25 +135,6 @@ def denied(text: str, units: Sequence[Unit]) -> tuple[bool, ...]:
         for part in set(parts)
     }
     return tuple(so[part] > 0 for part in parts)
-
-
-def told(text: str, units: Sequence[Unit]) -> bool:
-    """Whether the language of a text is known to be one of those with most of the tables."""
-    if _OTHERS.search(text):
-        return False
-    if _TELLING.search(text) or any(unit.telling for unit in units):
-        return True
-    return not words().known.isdisjoint(_languages(units))
-
-
-def turkish(text: str, units: Sequence[Unit]) -> bool:
-    """Whether the words or letters of a text are of Turkish."""
-    return _TURKISH.search(text) is not None or _languages(units) == ("tr",)
-
-
-def _languages(units: Sequence[Unit]) -> tuple[str, ...]:
-    light = [unit.form for unit in units if unit.weight == _LIGHT]
-    return languages_among(light) if light else ()
 
 
 def classes(text: str) -> frozenset[tuple[int, int]]:
@@ -264,7 +244,7 @@ def _word(match: re.Match[str], form: str, light: frozenset[str]) -> Unit:
         return Unit(form, form, kind, _weight(match), shown)
     key = stem(form)
     weight = _TURNING if form in known.turning else _HELPING if key in known.helping else 1.0
-    return Unit(known.alike.get(key, key), form, "hangul" if kind == "hangul" else "word", weight, shown)
+    return Unit(ASKING if key in known.asking else key, form, "hangul" if kind == "hangul" else "word", weight, shown)
 
 
 def _worded(value: str, form: str) -> Unit:

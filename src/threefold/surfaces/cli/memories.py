@@ -291,6 +291,8 @@ def reconcile(context: Context, options: argparse.Namespace) -> int:
         if step.keep is not None:
             print(f"   {dim('beside')} {one_line(named[step.keep].memory, _SIZE)}")
         print(f"   {dim(f'{step.give}: {step.why}')}")
+    for warning in proposal.warnings:
+        print(f"threefold: {warning}", file=sys.stderr)
     if not proposal:
         print("nothing to reconcile")
     elif proposal.applied:
