@@ -69,8 +69,7 @@ class Config:
     indexed: `"secrets"`, `"secrets+personal"` (both need `pip install 'threefold[redact]'`), a function from text to
     text, or None, for a literal record. See `docs/privacy.md`.
 
-    `summarizer` writes the summaries of threads, such as one made of a chat model; by default they are sentences of what
-    was said.
+    `summarizer` writes the summaries of threads; by default they are sentences of what was said.
     """
 
     embedder: Embedder | str | None = "bundled"

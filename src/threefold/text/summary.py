@@ -20,9 +20,10 @@ from threefold.text.terms import pieces
 from threefold.text.tokens import count_tokens
 
 # What a long sentence pays for its tokens: with 1 it would have to say as much with each as a short one.
-_COST: Final = 0.6
-# Numbers and names tell facts from talk, and what is asked is seldom one.
-_NUMBER, _NAME, _ASKED = 2.0, 1.5, 0.5
+_COST: Final = 0.5
+# Numbers and names tell facts from talk; what is asked or exclaimed is seldom one.
+_NUMBER, _NAME, _TALK = 2.0, 1.5, 0.5
+_EXCLAIMS: Final = ("!", "！", "՜", "﹗")
 
 
 class _Line(NamedTuple):
@@ -73,8 +74,8 @@ def _line(text: str, said: str) -> _Line:
         for term in found:
             factor = _NUMBER if any(map(str.isdigit, term)) else _NAME if name else 1.0
             terms[term] = max(factor, terms.get(term, 0.0))
-    if asks(said):
-        terms = {term: _ASKED * factor for term, factor in terms.items()}
+    if asks(said) or said.endswith(_EXCLAIMS):
+        terms = {term: _TALK * factor for term, factor in terms.items()}
     return _Line(text, said, terms)
 
 
