@@ -404,7 +404,7 @@ def test_nothing_is_shared_between_threads_users_and_tenants(db: threefold.Three
 
 @pytest.mark.capability("thread.isolation")
 def test_a_thread_of_one_app_is_forbidden_to_another(db: threefold.Threefold) -> None:
-    mine, other, whole = db.user("alice", app="planner"), db.user("alice", app="mail"), db.user("alice")
+    mine, other = db.user("alice", app="planner"), db.user("alice", app="mail")
     fill(mine.thread("trip"), 75)
     thread = other.thread("trip")
     for refused in (
@@ -616,7 +616,7 @@ def test_threads_go_with_a_copy_and_follow_later_changes(open_db: Open) -> None:
 @pytest.mark.capability("thread.window")
 def test_two_handles_add_and_maintain_at_once(open_db: Open) -> None:
     db = open_db(clock=threefold.Config().clock)
-    failures: list[Exception] = []
+    failures: list[threefold.ThreefoldError] = []
 
     def work(name: str) -> None:
         thread = db.user("alice").thread("trip")
@@ -626,7 +626,7 @@ def test_two_handles_add_and_maintain_at_once(open_db: Open) -> None:
                 if number % 10 == 0:
                     thread.maintain(5)
                     thread.context(5)
-        except Exception as error:
+        except threefold.ThreefoldError as error:
             failures.append(error)
 
     workers = [threading.Thread(target=work, args=(name,)) for name in ("first", "second", "third")]

@@ -57,7 +57,9 @@ def show(context: Context, options: argparse.Namespace) -> int:
         print(visible(found.summary))
         print()
     for message in found.messages:
-        print(f"{dim(f'[{message.at:%Y-%m-%d %H:%M}]')} {bold(message.author or message.role)}: {visible(message.text)}")
+        print(
+            f"{dim(f'[{message.at:%Y-%m-%d %H:%M}]')} {bold(message.author or message.role)}: {visible(message.text)}"
+        )
     print(dim(f"{found.tokens:,} tokens, {found.status}"))
     return 0
 
