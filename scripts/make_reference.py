@@ -30,6 +30,8 @@ from threefold.realms.mem.policy import Policy
 from threefold.realms.mem.realm import Mem
 from threefold.realms.mem.recalling import Recall, Recalled
 from threefold.realms.mem.scores import Scores
+from threefold.realms.thread.realm import Thread
+from threefold.realms.thread.values import Maintained, ThreadContext, ThreadEntry, ThreadInfo
 from threefold.surfaces.cli.main import parser
 from threefold.transfer import Comparison, Copied
 
@@ -40,6 +42,7 @@ SECTIONS: list[tuple[str, list[Any]]] = [
     ("The store and the handle", [threefold.Threefold, threefold.Handle, Commons]),
     ("Recording", [TurnHandle]),
     ("The record", [Conv]),
+    ("Threads", [Thread, ThreadContext, ThreadInfo, ThreadEntry, Maintained]),
     (
         "Curated memory",
         [Mem, Memory, Evidence, Revision, Scores, Recall, Recalled, Hot, Policy, ImportedMemories, Synced],
@@ -53,7 +56,7 @@ SECTIONS: list[tuple[str, list[Any]]] = [
             Comparison,
         ],
     ),
-    ("Ports, for contributors", [ports.Store, ports.Upkeep, ports.Blobs, ports.Embedder]),
+    ("Ports, for contributors", [ports.Store, ports.Upkeep, ports.Blobs, ports.Embedder, ports.Summarizer]),
 ]  # fmt: skip
 
 

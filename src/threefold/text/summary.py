@@ -99,7 +99,7 @@ def _weights(lines: Sequence[_Line]) -> Mapping[str, float]:
 
 
 def _gain(line: _Line, weights: Mapping[str, float], taken: Mapping[str, int]) -> float:
-    return sum(factor * weights[term] * 0.5 ** taken.get(term, 0) for term, factor in line.terms.items())
+    return sum(factor * math.ldexp(weights[term], -taken.get(term, 0)) for term, factor in line.terms.items())
 
 
 class _Choice:
