@@ -134,7 +134,7 @@ class _Choice:
 
     def _worth(self, number: int) -> float:
         line = self._lines[number]
-        return _gain(line, self._weights, self._taken) / len(line.said) ** _COST
+        return _gain(line, self._weights, self._taken) / math.pow(len(line.said), _COST)
 
     def _said(self, line: _Line) -> bool:
         """Whether a line says nothing that is not said; what was taken before is not asked again."""
