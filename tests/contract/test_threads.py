@@ -642,3 +642,15 @@ def test_two_handles_add_and_maintain_at_once(open_db: Open) -> None:
         assert [text for text in told(context) if text.startswith(name)] == [f"{name} {n}" for n in range(40)]
     thread.maintain(5)
     assert thread.context(5).summarised == 115
+
+
+@pytest.mark.capability("thread.summary")
+def test_what_is_redacted_is_in_no_summary(open_db: Open) -> None:
+    thread = open_db(redact=lambda text, name="": text.replace("hunter2", "[redacted: password]")).user("a").thread("t")
+    ref = thread.add("user", "The password of the server is hunter2 since 2024.")
+    fill(thread, 75)
+    assert thread.retrieve().summarised > 0
+    context = thread.context()
+    assert "user: The password of the server is [redacted: password] since 2024." in context.summary
+    assert ref.endswith("user.prompt")
+    assert thread.context(100).messages[0].text.endswith("[redacted: password] since 2024.")
