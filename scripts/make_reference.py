@@ -30,6 +30,8 @@ from threefold.realms.conv.hits import Hit, Results, Snippet
 from threefold.realms.conv.realm import Conv
 from threefold.realms.conv.recorder import TurnHandle
 from threefold.realms.conv.resolve import Resolved
+from threefold.realms.conv.threads.realm import Thread
+from threefold.realms.conv.threads.values import Maintained, ThreadContext, ThreadEntry, ThreadInfo
 from threefold.realms.conv.view import FileCard, Message, StepView, TurnView
 from threefold.realms.mem.hotset import Hot
 from threefold.realms.mem.importing import ImportedMemories
@@ -48,6 +50,7 @@ SECTIONS: list[tuple[str, list[Any]]] = [
     ("The store and the handle", [threefold.Threefold, threefold.Handle, Commons]),
     ("Recording", [TurnHandle]),
     ("The record", [Conv]),
+    ("Threads", [Thread, ThreadContext, ThreadInfo, ThreadEntry, Maintained]),
     (
         "Curated memory",
         [Mem, Memory, Evidence, Revision, Scores, Recall, Recalled, Hot, Policy, ImportedMemories, Synced],

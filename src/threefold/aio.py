@@ -27,8 +27,8 @@ from threefold.app import restore as restore_store
 from threefold.errors import Unavailable
 from threefold.realms.conv import Conv
 from threefold.realms.conv.recorder import TurnHandle
+from threefold.realms.conv.threads import Thread
 from threefold.realms.mem import Mem
-from threefold.realms.thread import Thread
 
 THREADS = 32
 

@@ -44,11 +44,11 @@ if TYPE_CHECKING:
     from threefold.model.turn import Turn
     from threefold.realms.conv.recorder import TurnHandle
     from threefold.realms.conv.resolve import Resolved
+    from threefold.realms.conv.threads import Thread
+    from threefold.realms.conv.threads.values import ThreadEntry
     from threefold.realms.doc import Doc
     from threefold.realms.mem import Mem
     from threefold.realms.places import Place
-    from threefold.realms.thread import Thread
-    from threefold.realms.thread.values import ThreadEntry
     from threefold.transfer import Comparison, Copied
 
 DEFAULT_TTL = timedelta(days=365)
@@ -535,7 +535,7 @@ class Handle:
 
     def thread(self, name: str) -> Thread:
         """A named conversation with a sliding window; nothing is made before something is added. See `Thread`."""
-        from threefold.realms.thread import Thread
+        from threefold.realms.conv.threads import Thread
 
         return Thread(self.scope, self._ports, name)
 
@@ -546,7 +546,7 @@ class Handle:
 
         Conversations that were only recorded are none.
         """
-        from threefold.realms.thread.realm import list_threads
+        from threefold.realms.conv.threads.realm import list_threads
 
         return list_threads(self.scope, self._ports, limit, after, archived)
 

@@ -33,6 +33,25 @@ def test_the_same_names_awaited(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
+def test_threads_awaited() -> None:
+    async def main() -> None:
+        async with threefold.aio.open(":memory:", embedder=None) as db:
+            alice = db.user("alice")
+            thread = alice.thread("trip")
+            for number in range(60):
+                await thread.add("user", f"Message {number}")
+            context = await (await thread).context()
+            assert (context.summarised, len(context.messages), thread.name) == (10, 50, "trip")
+            assert [entry.name for entry in await alice.threads()] == ["trip"]
+            assert (await thread.archive()).status == "archived"
+            with pytest.raises(threefold.Conflict):
+                await thread.add("user", "late")
+            with pytest.raises(threefold.NotFound):
+                await alice.thread("nowhere").context()
+
+    asyncio.run(main())
+
+
 def test_every_public_name_of_the_synchronous_face_is_there() -> None:
     async def main() -> None:
         db = await threefold.aio.open(":memory:", embedder=None)

@@ -15,6 +15,7 @@ from threefold import ports
 from threefold.model.scope import Scope
 from threefold.realms.conv.realm import Conv
 from threefold.realms.conv.recorder import TurnHandle
+from threefold.realms.conv.threads import Thread
 
 PUBLIC = [
     "Commons",
@@ -56,7 +57,9 @@ def test_names_that_users_rely_on_exist() -> None:
         assert callable(getattr(threefold.Handle, name))
 
 
-@pytest.mark.parametrize("cls", [threefold.Threefold, threefold.Handle, Conv, TurnHandle], ids=lambda c: c.__name__)
+@pytest.mark.parametrize(
+    "cls", [threefold.Threefold, threefold.Handle, Conv, TurnHandle, Thread], ids=lambda c: c.__name__
+)
 def test_every_public_method_is_documented(cls: type) -> None:
     for name, value in inspect.getmembers(cls, inspect.isfunction):
         if not name.startswith("_"):

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from threefold.model.scope import Scope
 from threefold.realms.conv import Conv
+from threefold.realms.conv.threads import Thread
 from threefold.realms.doc import Doc
 from threefold.realms.mem import Mem
-from threefold.realms.thread import Thread
 
 
 class Sources(NamedTuple):

@@ -10,7 +10,7 @@ from threefold.context.sources import Sources
 from threefold.errors import NotFound
 from threefold.model.context import Intent
 from threefold.realms.conv.refs import turn_ref
-from threefold.realms.thread.values import ThreadContext
+from threefold.realms.conv.threads.values import ThreadContext
 from threefold.text.quoting import named
 
 

@@ -8,8 +8,8 @@ from threefold.context.manager import Contexts
 from threefold.context.sources import Sources
 from threefold.ports import ChatModel
 from threefold.realms.conv.recorder import TurnHandle
+from threefold.realms.conv.threads import Thread
 from threefold.realms.mem import Mem
-from threefold.realms.thread import Thread
 
 
 class Person(Protocol):

@@ -20,17 +20,25 @@ from threefold.text.terms import pieces
 from threefold.text.tokens import count_tokens
 
 # What a long sentence pays for its tokens: with 1 it would have to say as much with each as a short one.
-_COST: Final = 0.6
-# Numbers and names tell facts from talk, and what is asked is seldom one.
-_NUMBER, _NAME, _ASKED = 2.0, 1.5, 0.5
+_COST: Final = 0.5
+# Numbers and names tell facts from talk; what is asked or exclaimed is seldom one.
+_NUMBER, _NAME, _TALK = 2.0, 1.5, 0.5
+# What was taken before stands for more than what comes to it now: so much of the room is its own, the best of it.
+_OLD: Final = 0.7
+_SPEAKERS: Final = ("user: ", "assistant: ")
+_EXCLAIMS: Final = ("!", "！", "՜", "﹗")
 
 
 class _Line(NamedTuple):
-    """A line of the summary to be: as it will be written, what it says without who says it, its terms by weight."""
+    """A line of the summary to be: as it is written, what it says without who says it, its terms by weight.
+
+    `told` where it is in the summary before.
+    """
 
     text: str
     said: str
     terms: Mapping[str, float]
+    told: bool
 
 
 def extract(before: str, messages: Sequence[tuple[str, str]], tokens: int) -> str:
@@ -41,7 +49,10 @@ def extract(before: str, messages: Sequence[tuple[str, str]], tokens: int) -> st
     """
     lines = [*_told(before), *_new(messages)]
     weights = _weights(lines)
-    chosen = _choose(lines, weights, tokens)
+    choice = _Choice(lines, weights)
+    choice.take((number for number, line in enumerate(lines) if line.told), int(_OLD * tokens))
+    choice.take(range(len(lines)), tokens)
+    chosen = choice.numbers
     while chosen:
         summary = "\n".join(lines[number].text for number in sorted(chosen))
         # Joined lines may be cut into other tokens than each alone.
@@ -52,30 +63,33 @@ def extract(before: str, messages: Sequence[tuple[str, str]], tokens: int) -> st
 
 
 def _told(before: str) -> Iterator[_Line]:
-    """The lines of a summary; where one does not say who speaks, it is taken whole."""
+    """The sentences of a summary, which a model may have written in one paragraph."""
     for line in before.split("\n"):
-        if text := " ".join(line.split()):
-            role, colon, said = text.partition(": ")
-            yield _line(text, said if colon and role.isalpha() else text)
+        who = next((who for who in _SPEAKERS if line.startswith(who)), "")
+        yield from _sentences(who, line.removeprefix(who), told=True)
 
 
 def _new(messages: Iterable[tuple[str, str]]) -> Iterator[_Line]:
     for role, text in messages:
-        for start, end in sentence_spans(text):
-            if said := " ".join(text[start:end].split()):
-                yield _line(f"{role}: {said}", said)
+        yield from _sentences(f"{role}: ", text, told=False)
 
 
-def _line(text: str, said: str) -> _Line:
+def _sentences(who: str, text: str, told: bool) -> Iterator[_Line]:
+    for start, end in sentence_spans(text):
+        if said := " ".join(text[start:end].split()):
+            yield _Line(who + said, said, _terms(said), told)
+
+
+def _terms(said: str) -> Mapping[str, float]:
     terms: dict[str, float] = {}
     for number, (start, _, found) in enumerate(pieces(said)):
         name = number > 0 and said[start].isupper()
         for term in found:
             factor = _NUMBER if any(map(str.isdigit, term)) else _NAME if name else 1.0
             terms[term] = max(factor, terms.get(term, 0.0))
-    if asks(said):
-        terms = {term: _ASKED * factor for term, factor in terms.items()}
-    return _Line(text, said, terms)
+    if asks(said) or said.endswith(_EXCLAIMS):
+        terms = {term: _TALK * factor for term, factor in terms.items()}
+    return terms
 
 
 def _weights(lines: Sequence[_Line]) -> Mapping[str, float]:
@@ -85,35 +99,53 @@ def _weights(lines: Sequence[_Line]) -> Mapping[str, float]:
 
 
 def _gain(line: _Line, weights: Mapping[str, float], taken: Mapping[str, int]) -> float:
-    return sum(factor * weights[term] * 0.5 ** taken.get(term, 0) for term, factor in line.terms.items())
+    return sum(factor * math.ldexp(weights[term], -taken.get(term, 0)) for term, factor in line.terms.items())
 
 
-def _choose(lines: Sequence[_Line], weights: Mapping[str, float], tokens: int) -> list[int]:
-    """Numbers of the lines that are taken, the best first.
+class _Choice:
+    """Lines that are taken, by number, the best first: what they cost, and what they have said."""
 
-    What a line adds only shrinks with what is taken before it, so most need not be looked at again each time.
-    """
-    taken: Counter[str] = Counter()
-    costs: dict[int, int] = {}
-    queue = [(-_gain(line, weights, taken) / len(line.said) ** _COST, number, 0) for number, line in enumerate(lines)]
-    heapq.heapify(queue)
-    chosen: list[int] = []
-    while queue and tokens > 0:
-        _, number, seen = heapq.heappop(queue)
-        line = lines[number]
-        if line.terms and all(term in taken for term in line.terms):
-            continue  # says nothing that is not said
-        if number not in costs:
-            costs[number] = count_tokens(f"{line.text}\n")
-        if costs[number] > tokens:
-            continue
-        if seen < len(chosen):
-            heapq.heappush(queue, (-_gain(line, weights, taken) / len(line.said) ** _COST, number, len(chosen)))
-            continue
-        chosen.append(number)
-        taken.update(line.terms.keys())
-        tokens -= costs[number]
-    return chosen
+    def __init__(self, lines: Sequence[_Line], weights: Mapping[str, float]) -> None:
+        self._lines, self._weights = lines, weights
+        self._costs: dict[int, int] = {}
+        self._texts: set[str] = set()
+        self._taken: Counter[str] = Counter()
+        self.numbers: list[int] = []
+        self.tokens = 0
+
+    def take(self, numbers: Iterable[int], tokens: int) -> None:
+        """Take the best of these, up to so many tokens with all that is taken already.
+
+        What a line adds only shrinks with what is taken before it, so most need not be looked at again each time.
+        """
+        queue = [(-self._worth(number), number, len(self.numbers)) for number in numbers]
+        heapq.heapify(queue)
+        while queue and self.tokens < tokens:
+            _, number, seen = heapq.heappop(queue)
+            if self._said(self._lines[number]) or self.tokens + self._cost(number) > tokens:
+                continue
+            if seen < len(self.numbers):
+                heapq.heappush(queue, (-self._worth(number), number, len(self.numbers)))
+                continue
+            self.numbers.append(number)
+            self.tokens += self._cost(number)
+            self._texts.add(self._lines[number].text)
+            self._taken.update(self._lines[number].terms.keys())
+
+    def _worth(self, number: int) -> float:
+        line = self._lines[number]
+        return _gain(line, self._weights, self._taken) / math.pow(len(line.said), _COST)
+
+    def _said(self, line: _Line) -> bool:
+        """Whether a line says nothing that is not said; what was taken before is not asked again."""
+        return line.text in self._texts or (
+            bool(line.terms) and not line.told and all(term in self._taken for term in line.terms)
+        )
+
+    def _cost(self, number: int) -> int:
+        if number not in self._costs:
+            self._costs[number] = count_tokens(f"{self._lines[number].text}\n")
+        return self._costs[number]
 
 
 def _beginning(lines: Sequence[_Line], weights: Mapping[str, float], tokens: int) -> str:

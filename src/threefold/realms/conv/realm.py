@@ -84,7 +84,7 @@ class Conv:
         if any(outcome != "unchanged" for outcome in outcomes):
             self._ports.committed()
         if "replaced" in outcomes:
-            from threefold.realms.thread.forgetting import replaced
+            from threefold.realms.conv.threads.forgetting import replaced
 
             for turn, outcome in zip(turns, outcomes, strict=True):
                 if outcome == "replaced":
@@ -277,7 +277,7 @@ class Conv:
         What threads hold of it goes with it.
         """
         from threefold.model.retention import Target
-        from threefold.realms.thread.forgetting import forget
+        from threefold.realms.conv.threads.forgetting import forget
 
         for name, value in (("conversation", conversation), ("turn", turn)):
             if value is not None:

@@ -17,8 +17,8 @@ from threefold.realms.doc.keeping import passage_of, source_label
 from threefold.realms.doc.shelf import Labels, Shelf
 from threefold.realms.places import SEEN_FROM, Place
 from threefold.realms.wiring import Ports
-from threefold.search.relevance import Gauge
 from threefold.search.rank import Placing, depth_for, rank
+from threefold.search.relevance import Gauge
 from threefold.text.excerpt import excerpt
 
 MAX_LIMIT: Final = 1_000

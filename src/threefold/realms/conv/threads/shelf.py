@@ -11,7 +11,7 @@ from threefold.model.commit import Commit, RecordTurn
 from threefold.model.record import CatalogEntry, TurnRecord
 from threefold.model.scope import Scope
 from threefold.ports import CatalogQuery
-from threefold.realms.thread.keeping import (
+from threefold.realms.conv.threads.keeping import (
     ACTIVE,
     ARCHIVED,
     STATE,
@@ -104,7 +104,19 @@ class Shelf:
     def _touched(self, state: State) -> TurnRecord:
         now = self._ports.clock()
         active = now if self.stale(state) else state.active
-        return state_record(replace(state, active=active, expires=self._ports.expires()), now)
+        return state_record(replace(state, active=active, expires=self._ends(state, now)), now)
+
+    def _ends(self, state: State, now: datetime) -> datetime | None:
+        """A thread lives as long as the last turn, an empty one as long as a turn that is recorded now; None: for ever.
+
+        So its name is not kept longer than what was said.
+        """
+        last = self.turn(newest=True)
+        keys = [] if last is None else [(last.conversation, last.turn)]
+        records = self._ports.store.records(self._scope, keys, now) if keys else ()
+        ends = [record.expires for record in records] or [self._ports.expires()]
+        known = [end for end in (*ends, *([state.expires] if state.digest else [])) if end is not None]
+        return None if None in ends else max(known)
 
     def _commit(self, *writes: RecordTurn) -> bool:
         try:

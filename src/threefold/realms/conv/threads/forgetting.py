@@ -17,7 +17,7 @@ from threefold.model.commit import Commit, RecordTurn
 from threefold.model.retention import Receipt, Target
 from threefold.model.scope import Scope
 from threefold.ports import CatalogQuery, Store
-from threefold.realms.thread.keeping import STATE, place_of, state_record, to_state
+from threefold.realms.conv.threads.keeping import STATE, place_of, state_record, to_state
 
 _TRIES, _PAGE = 20, 100
 

@@ -10,9 +10,9 @@ from typing import Final
 from threefold.errors import ThreefoldError
 from threefold.model.clean import storable
 from threefold.ports import Summarizer
+from threefold.realms.conv.threads.keeping import Mark, Summary
+from threefold.realms.conv.threads.reading import Said
 from threefold.realms.conv.view import Message
-from threefold.realms.thread.keeping import Mark, Summary
-from threefold.realms.thread.reading import Said
 from threefold.text.summary import extract
 from threefold.text.tokens import count_tokens
 

@@ -12,8 +12,8 @@ from threefold.model.rows import RowKey, StoredRow
 from threefold.model.scope import Scope
 from threefold.ports import CatalogQuery, Store
 from threefold.realms.conv.refs import ref_for
+from threefold.realms.conv.threads.keeping import Mark, Summary
 from threefold.realms.conv.view import Message
-from threefold.realms.thread.keeping import Mark, Summary
 
 # Turns that are read first: with answers they are the window and what is not summarised yet. And at most at once then.
 _FIRST, _MOST = 40, 500

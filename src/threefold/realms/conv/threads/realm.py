@@ -8,15 +8,15 @@ from typing import Final, Literal
 
 from threefold.errors import Conflict, InvalidInput, Unavailable
 from threefold.model.scope import Scope, check_id
-from threefold.model.times import Moment
+from threefold.model.times import Moment, parse_moment
 from threefold.realms.conv.finding import MAX_LIMIT, check_limit
 from threefold.realms.conv.realm import Conv
 from threefold.realms.conv.refs import ref_for
-from threefold.realms.thread.keeping import State, Summary
-from threefold.realms.thread.reading import Stretch, joined, parts, read_stretch
-from threefold.realms.thread.shelf import Shelf, list_states
-from threefold.realms.thread.values import Maintained, Status, ThreadContext, ThreadEntry, ThreadInfo
-from threefold.realms.thread.writing import AT_ONCE, EXTRACT, STEP, extended, on_the_fly
+from threefold.realms.conv.threads.keeping import State, Summary
+from threefold.realms.conv.threads.reading import Stretch, joined, parts, read_stretch
+from threefold.realms.conv.threads.shelf import Shelf, list_states
+from threefold.realms.conv.threads.values import Maintained, Status, ThreadContext, ThreadEntry, ThreadInfo
+from threefold.realms.conv.threads.writing import AT_ONCE, EXTRACT, STEP, extended, on_the_fly
 from threefold.realms.wiring import Ports
 from threefold.text.tokens import count_tokens
 
@@ -66,11 +66,12 @@ class Thread:
         state, _ = self._shelf.kept()
         if state is not None and state.archived is not None:
             raise Conflict(f"thread {self.name!r} is archived; reopen() it first")
-        turn = Conv(self._scope, self._ports).open_turn(self.name, started=at)
+        moment = None if at is None else parse_moment(at, "at")
+        turn = Conv(self._scope, self._ports).open_turn(self.name, started=moment)
         if role == "user":
-            turn.prompt(text, at, author=author)
+            turn.prompt(text, moment, author=author)
         else:
-            turn.answer(text, at, author=author)
+            turn.answer(text, moment, author=author)
         turn.record()
         # The message is kept; what is left over is made up for by the next one.
         with suppress(Conflict, Unavailable):
