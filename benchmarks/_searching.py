@@ -26,6 +26,8 @@ FEW_OTHERS = 10_000
 _ROWS_OF_AN_OTHER = 1000
 _DEPTH = 200
 _WARM_UP = 5
+# What a context is made of beside the record.
+_MEMORIES, _MESSAGES = 100, 60
 
 _TARGETS = {1000: "p50 ≤ 2 × floor", 10_000: "p50 ≤ 2 × floor, p95 ≤ 25 ms", 100_000: "p50 ≤ 2 × floor, p95 ≤ 60 ms"}
 
@@ -65,6 +67,11 @@ class Searching:
             took, floor = self._asked(user, self._product(user, lexical), self._bare(user, hybrid=False))
             target = "p50 ≤ 10 ms" if user.rows == 100_000 else ""
             yield compared(f"search, lexical, {user.rows:,} rows", took, floor, target, others=others)
+        for user in self.users:
+            self._furnish(user)
+            took, floor = self._asked(user, self._contexts(user), self._product(user, {}))
+            target = "p95 ≤ 40 ms" if user.rows == 10_000 else ""
+            yield compared(f"context, {user.rows:,} rows (floor: one search)", took, floor, target, others=others)
 
     def growth(self, smaller: Searching, few: int, many: int) -> Figure:
         """The largest user's search here, beside the same search in a store with fewer rows of others."""
@@ -121,6 +128,24 @@ class Searching:
             took.append(clocked(partial(product, question)))
             base.append(clocked(partial(other, question)))
         return took, base
+
+    def _furnish(self, user: _User) -> None:
+        """Give a user what a context is made of beside the record: memories, a document, a thread."""
+        handle = self._db.user(user.name)
+        notes = [self._source.question([question]) for question in user.questions]
+        for number, note in enumerate(notes * (_MEMORIES // len(notes) + 1)):
+            if number < _MEMORIES:
+                handle.mem.remember(f"note {number}: {note}"[:500])
+        handle.mem.remember("is measuring", layer="working")
+        handle.doc.ingest("\n\n".join(user.questions * 20), source="measured.md", chunk_tokens=64, overlap=8)
+        thread = handle.thread("measured")
+        for number in range(_MESSAGES):
+            thread.add("user" if number % 2 else "assistant", user.questions[number % len(user.questions)])
+        self._db.embed_pending()
+
+    def _contexts(self, user: _User) -> Ask:
+        handle = self._db.user(user.name)
+        return lambda question: handle.context(question, thread="measured")
 
     def _product(self, user: _User, options: dict[str, Any]) -> Ask:
         handle = self._db.user(user.name)

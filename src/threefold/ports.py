@@ -30,7 +30,8 @@ class CatalogQuery(NamedTuple):
 
     `ordinal` counts the turns of the conversation by start time, 1 = first, -1 = last, and needs a conversation.
     `after` is the cursor of the last page: (started, conversation, turn). `until` is exclusive. `labels` are groups of
-    labels: a turn is listed that has one of each group.
+    labels: a turn is listed that has one of each group. With `bare` entries tell neither
+    their ordinal and position nor what they were about (0, 0, empty), which is most of the work.
     """
 
     now: datetime
@@ -42,6 +43,7 @@ class CatalogQuery(NamedTuple):
     limit: int = 20
     after: tuple[datetime, str, str] | None = None
     labels: tuple[tuple[str, ...], ...] = ()
+    bare: bool = False
 
 
 class Store(Protocol):

@@ -130,3 +130,27 @@ def test_thousands_are_given_where_thousands_match(db: threefold.Threefold) -> N
     assert len(alice.conv.search("needle", limit=1234)) == 1234
     assert len(alice.conv.search("needle", limit=100, offset=1400)) == 30
     assert len(alice.conv.search("needle", limit=10_000, group="conversation")) == 41
+
+
+def test_turns_that_are_known_are_left_out_and_make_room(db: threefold.Threefold) -> None:
+    alice = db.user("alice")
+    refs = []
+    for number in range(6):
+        with alice.turn(f"c{number}") as turn:
+            turn.prompt(f"river boat number {number}")
+            turn.answer("a boat")
+        refs.append(turn.ref)
+    db.embed_pending()
+    everything = alice.conv.search("river boat", limit=10)
+    found = alice.conv.search("river boat", limit=3, without=refs[:3], size=None)
+    assert {hit.conversation for hit in found} == {"c3", "c4", "c5"}
+    assert all(hit.text in ("a boat", f"river boat number {hit.conversation[1:]}") for hit in found)
+    assert len(everything) == 6
+    for wrong, said in (("ar:1.user.prompt", "no reference into the record in its long form"), ("mem:record:x", "no ref")):
+        with pytest.raises(InvalidInput, match=said):
+            alice.conv.search("river", without=[wrong])
+    for size in (0, -1, True, 2_000_000):
+        with pytest.raises(InvalidInput, match=f"size {size!r} must be"):
+            alice.conv.search("river", size=size)
+    short = alice.conv.search("river", size=8)
+    assert all(len(hit.text) <= 12 for hit in short)

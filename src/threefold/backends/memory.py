@@ -156,7 +156,8 @@ class MemoryStore:
             ]
             if query.after is not None:
                 shown = [k for k in shown if (k.order < query.after if query.newest_first else k.order > query.after)]
-            return tuple(_entry(owner, kept, query.now) for kept in shown[: query.limit])
+            entries = (_entry(owner, kept, query.now) for kept in shown[: query.limit])
+            return tuple(replace(e, ordinal=0, about="", position=0) if query.bare else e for e in entries)
 
     def conversations(
         self, scope: Scope, now: datetime, limit: int, after: tuple[datetime, str] | None = None

@@ -20,10 +20,9 @@ def gather_turns(
     """Add turns that answer the goal, but those whose references are `shown` already."""
     if not intent.goal.strip():
         return
-    found = sources.conv.search(intent.goal, limit=limits.turns + len(shown), snippets=_SPOKEN, size=None)
+    found = sources.conv.search(intent.goal, limit=limits.turns, snippets=_SPOKEN, size=None, without=shown)
     gathered.warnings += found.warnings
-    new = [hit for hit in found if turn_ref(hit.conversation, hit.turn) not in shown]
-    gathered.add((_item(hit, terms) for hit in new[: limits.turns]), limits.least(found.relevance))
+    gathered.add((_item(hit, terms) for hit in found), limits.least(found.relevance))
 
 
 def _item(hit: Hit, terms: tuple[str, ...]) -> Item:

@@ -44,8 +44,7 @@ def _matching_spans(text: str, terms: tuple[str, ...]) -> Sequence[tuple[int, in
     def first(found: Iterable[str]) -> str | None:
         return next((t for t in found if t in exact or t.startswith(begins)), None)
 
-    # Most words of a text are said again: each is looked at once.
-    known: dict[str, str | None] = {}
+    known = _known(terms)
     spans = []
     for match in (ASCII_PIECE if text.isascii() else patterns(text).piece).finditer(text):
         piece = match[0]
@@ -58,6 +57,12 @@ def _matching_spans(text: str, terms: tuple[str, ...]) -> Sequence[tuple[int, in
         if term is not None:
             spans.append((match.start(), match.end(), term))
     return tuple(spans)
+
+
+@lru_cache(4)
+def _known(terms: tuple[str, ...]) -> dict[str, str | None]:  # noqa: ARG001 - what it is remembered by
+    """Which of the terms each word has: most are said again, in a text and in others, and looked at once."""
+    return {}
 
 
 def _window(text: str, spans: Sequence[tuple[int, int, str]], size: int) -> tuple[int, int]:

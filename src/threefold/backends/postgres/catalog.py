@@ -17,6 +17,17 @@ from threefold.model.times import from_micros, to_micros
 from threefold.model.titles import ABOUT_SIZE
 from threefold.ports import CatalogQuery
 
+# What a turn was about, and where its first row stands.
+_LOOKED_UP = f"""
+    LEFT JOIN LATERAL (
+        SELECT left(r.text, {2 * ABOUT_SIZE}) AS text FROM threefold.rows AS r
+        WHERE r.owner = %(owner)s AND r.turn = t.number AND r.role IN ('summary', 'user', 'assistant')
+        ORDER BY CASE r.role WHEN 'summary' THEN 0 WHEN 'user' THEN 1 ELSE 2 END, r.seq LIMIT 1
+    ) AS about ON true
+    CROSS JOIN LATERAL (
+        SELECT coalesce(min(r.position), 0) AS first FROM threefold.rows AS r
+        WHERE r.owner = %(owner)s AND r.turn = t.number) AS place"""
+
 
 def catalog(db: Db, scope: Scope, query: CatalogQuery) -> tuple[CatalogEntry, ...]:
     """Turns in order of their start, newest first where asked; ordinals count within each conversation."""
@@ -32,24 +43,19 @@ def catalog(db: Db, scope: Scope, query: CatalogQuery) -> tuple[CatalogEntry, ..
         _nth(query.ordinal, conditions, mine)
     _window(scope, query, conditions, mine)
     order = "DESC" if query.newest_first else "ASC"
+    told, looked_up = ("NULL, 0", "") if query.bare else ("about.text, place.first", _LOOKED_UP)
     found = fetch(
         db,
-        f"""SELECT t.conversation, c.name, t.name, t.started, t.ended, t.status, t.state, about.text, place.first,
-                   t.agent, t.app
+        f"""SELECT t.conversation, c.name, t.name, t.started, t.ended, t.status, t.state, {told}, t.agent, t.app
             FROM threefold.turns AS t
             JOIN threefold.conversations AS c ON c.owner = %(owner)s AND c.number = t.conversation
-            LEFT JOIN LATERAL (
-                SELECT left(r.text, {2 * ABOUT_SIZE}) AS text FROM threefold.rows AS r
-                WHERE r.owner = %(owner)s AND r.turn = t.number AND r.role IN ('summary', 'user', 'assistant')
-                ORDER BY CASE r.role WHEN 'summary' THEN 0 WHEN 'user' THEN 1 ELSE 2 END, r.seq LIMIT 1
-            ) AS about ON true
-            CROSS JOIN LATERAL (
-                SELECT coalesce(min(r.position), 0) AS first FROM threefold.rows AS r
-                WHERE r.owner = %(owner)s AND r.turn = t.number) AS place
+            {looked_up}
             WHERE {" AND ".join(conditions)}
             ORDER BY t.started {order}, c.name {order}, t.name {order} LIMIT %(limit)s""",
         mine,
     )
+    if query.bare:
+        return tuple(_entry(0, *turn[1:]) for turn in found)
     return _numbered(db, scope, query, found)
 
 
@@ -99,25 +105,21 @@ def _numbered(db: Db, scope: Scope, query: CatalogQuery, found: Sequence[tuple[A
     ordinals = _ordinals(db, owner_key(scope), query.now, asked)
     seen: dict[int, int] = {}
     entries = []
-    for parent, conversation, name, started, ended, status, state, about, position, agent, app in found:
-        known = ordinals.get((parent, started, name))
+    for parent, *turn in found:
+        known = ordinals.get((parent, turn[2], turn[1]))
         seen[parent] = known if known is not None else seen[parent] + step
-        entries.append(
-            CatalogEntry(
-                conversation,
-                name,
-                seen[parent],
-                from_micros(started),
-                from_micros(ended),
-                status,
-                state,
-                (given(about) or "")[:ABOUT_SIZE],
-                position,
-                agent,
-                app,
-            )
-        )
+        entries.append(_entry(seen[parent], *turn))
     return tuple(entries)
+
+
+def _entry(
+    ordinal: int, conversation: str, name: str, started: int, ended: int, status: Any, state: Any, about: str | None,
+    position: int, agent: str | None, app: str | None,
+) -> CatalogEntry:  # fmt: skip
+    told = (given(about) or "")[:ABOUT_SIZE]
+    return CatalogEntry(
+        conversation, name, ordinal, from_micros(started), from_micros(ended), status, state, told, position, agent, app
+    )
 
 
 def _ordinals(

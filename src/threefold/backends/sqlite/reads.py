@@ -106,6 +106,8 @@ def catalog(db: apsw.Connection, scope: Scope, query: CatalogQuery) -> tuple[Cat
             ORDER BY t.started {order}, c.name {order}, t.name {order} LIMIT ?""",
         (*values, query.limit),
     )
+    if query.bare:
+        return tuple(_made(0, "", 0, *turn) for turn in found)
     ordinals: dict[int, int] = {}
     entries = []
     for turn in found:
@@ -114,7 +116,11 @@ def catalog(db: apsw.Connection, scope: Scope, query: CatalogQuery) -> tuple[Cat
             ordinals[parent] += -1 if query.newest_first else 1
         else:
             ordinals[parent] = _ordinal(db, parent, started, name, query.now)
-        entries.append(_entry(db, owner, ordinals[parent], *turn))
+        number = turn[0]
+        position = scalar(
+            db, "SELECT coalesce(min(position), 0) FROM rows WHERE +owner = ? AND turn = ?", (owner, number)
+        )
+        entries.append(_made(ordinals[parent], _about(db, owner, number), position, *turn))
     return tuple(entries)
 
 
@@ -161,12 +167,10 @@ def _labelled(
             values.extend([owner, *group])
 
 
-def _entry(
-    db: apsw.Connection, owner: int, ordinal: int, number: int, _parent: int, conversation: str, name: str,
+def _made(
+    ordinal: int, about: str, position: int, _number: int, _parent: int, conversation: str, name: str,
     started: int, ended: int, status: Any, state: Any, agent: str | None, app: str | None,
 ) -> CatalogEntry:  # fmt: skip
-    position = scalar(db, "SELECT coalesce(min(position), 0) FROM rows WHERE +owner = ? AND turn = ?", (owner, number))
-    about = _about(db, owner, number)
     return CatalogEntry(
         conversation,
         name,

@@ -11,12 +11,13 @@ from threefold.errors import InvalidInput
 from threefold.model.candidates import Candidates
 from threefold.model.kinds import ROLES
 from threefold.model.query import Filter, ListName, Query
+from threefold.model.ref import ConvRef, parse_ref
 from threefold.model.scope import Scope, check_id
 from threefold.model.times import Moment, parse_moment
 from threefold.realms.asking import MAX_QUERY, check_question, question_for
 from threefold.realms.conv.hits import Presentation, Results, present
 from threefold.realms.wiring import Ports
-from threefold.search.rank import Ranking, by_conversation, by_turn, depth_for, rank
+from threefold.search.rank import Group, Placing, Ranking, by_conversation, by_turn, depth_for, rank
 from threefold.search.relevance import Gauge
 from threefold.text.dates import periods
 
@@ -50,6 +51,7 @@ class Request(NamedTuple):
     ranking: Ranking | None
     explain: bool
     size: int | None
+    without: Collection[str]
 
 
 def find(scope: Scope, ports: Ports, request: Request) -> Results:
@@ -66,6 +68,7 @@ def find(scope: Scope, ports: Ports, request: Request) -> Results:
         check_limit(request.size, MAX_SIZE, "size")
     ranking = request.ranking or ports.ranking
 
+    known = {(ref.conversation, ref.turn) for ref in map(_turn_of, request.without)}
     wanted = request.offset + request.limit
     query, warnings = question_for(scope, ports, text, where, request.lists, depth_for(2 * wanted, ranking))
     only_one = request.group == "conversation" and where.conversation is not None
@@ -73,7 +76,7 @@ def find(scope: Scope, ports: Ports, request: Request) -> Results:
     for _ in range(MAX_DEEPER):
         found = ports.store.candidates(query)
         placing = rank(found, query, ranking, named)
-        groups = by_turn(placing)
+        groups = [group for group in by_turn(placing) if not known or not _among(placing, group, known)]
         if request.group == "conversation":
             groups = [(score, turns[:MAX_TURNS]) for score, turns in by_conversation(placing, groups)]
         cut = any(len(hits) >= query.depth for hits in found.lists.values())
@@ -91,6 +94,18 @@ def find(scope: Scope, ports: Ports, request: Request) -> Results:
     hits = present(placing, groups, rows, shown)
     gauge = Gauge((placing,), ports.unrelated)
     return Results(hits, _mode(query, found), (*warnings, *found.warnings), found.corrections, gauge)
+
+
+def _turn_of(ref: str) -> ConvRef:
+    parsed = parse_ref(ref)
+    if not isinstance(parsed, ConvRef) or parsed.conversation is None:
+        raise InvalidInput(f"without: {ref!r} is no reference into the record in its long form")
+    return parsed
+
+
+def _among(placing: Placing, group: Group, known: Collection[tuple[str | None, str]]) -> bool:
+    key = placing.rows.key(group[1][0][0])
+    return (key.conversation, key.turn) in known
 
 
 def _mode(query: Query, found: Candidates) -> str:

@@ -33,8 +33,9 @@ class Hit:
 
     `ref` is the matched row's, `text` the part of it that matched, `matches` the (start, end) offsets of the matching
     words in `text`, `roles` all roles of the turn that matched. `also` are further hits of the same conversation where
-    the search was grouped so, and count in its `score`. `agent` is the one that recorded the turn, where one did. `explain` holds rank and score in each list, the fused score,
-    what the second stage made of it and looked at, the recency lift, and the turn's own score.
+    the search was grouped so, and count in its `score`. `agent` is the one that recorded the turn, where one did.
+    `explain` holds rank and score in each list, the fused score, what the second stage made of it and looked at, the
+    recency lift, and the turn's own score.
     """
 
     ref: str

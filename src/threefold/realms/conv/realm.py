@@ -120,6 +120,7 @@ class Conv:
         explain: bool = False,
         offset: int = 0,
         size: int | None = EXCERPT_SIZE,
+        without: Collection[str] = (),
     ) -> Results:
         """Find turns, or conversations, by what was said in them; the best first.
 
@@ -140,6 +141,7 @@ class Conv:
             explain: show with each hit how its score came about.
             offset: how many of the best to leave out; the next page begins at this `offset` plus `limit`.
             size: about how many characters of each text are shown, around what matched; None for all.
+            without: references of turns to leave out, such as those that are shown already.
 
         Raises:
             InvalidInput: naming the argument that is off; an empty `query` is.
@@ -164,6 +166,7 @@ class Conv:
                 ranking=ranking,
                 explain=explain,
                 size=size,
+                without=without,
             ),
         )
 

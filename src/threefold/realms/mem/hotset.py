@@ -86,6 +86,10 @@ def _candidates(scope: Scope, shelf: Shelf, wanted: Wanted) -> Iterable[str]:
     for place in places.of_layers(wanted.layers):
         where = places.place_of(scope, place)
         labels = wanted.labels(scope.agent is not None, place)
+        few = shelf.newest(where, labels, DEPTH)
+        if len(few) < DEPTH:  # that is all there is
+            yield from few
+            continue
         yield from shelf.newest(where, (*labels, ("pinned",)), DEPTH)
         found = 0
         for step in reversed(range(STEPS)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -47,6 +48,14 @@ class CatalogContract(Contract):
         ten.say("trip", "gone", "old", at=NOW - 10 * MINUTE, ttl=MINUTE)
         assert [(e.turn, e.ordinal) for e in ten.catalog("trip", ordinal=1)] == [("t0", 1)]
         assert ten.stored("trip", "t0").ordinal == 1
+
+    @pytest.mark.capability("catalog.paging")
+    def test_a_bare_list_is_the_same_but_for_what_costs(self, ten: Desk) -> None:
+        """In any order and window; without ordinal, position and what turns were about."""
+        for more in ({}, {"newest_first": True, "limit": 3}, {"since": NOW + 3 * MINUTE}):
+            whole = ten.catalog("trip", **more)
+            bare = tuple(replace(entry, ordinal=0, position=0, about="") for entry in whole)
+            assert ten.catalog("trip", bare=True, **more) == bare
 
     @pytest.mark.capability("catalog.window")
     def test_a_window_has_its_start_and_not_its_end(self, ten: Desk) -> None:
