@@ -108,6 +108,12 @@ class AsyncThreefold(Face):
         super().__init__(target, pool)
         self._closed = False
 
+    @property
+    def sync(self) -> Threefold:
+        """The synchronous twin, over the same store: what `threefold.Kernel` works with."""
+        target: Threefold = self._target
+        return target
+
     async def restore(self, path: str | Path, **options: Any) -> Any:
         """`threefold.restore` into this store."""
         return await self._call(partial(restore_store, path, self._target, **options))

@@ -24,6 +24,7 @@ from threefold.model.kinds import Status
 from threefold.model.memory import Memory
 from threefold.ports import ChatModel
 from threefold.realms.conv.recorder import TurnHandle
+from threefold.realms.conv.threads import Thread
 from threefold.realms.mem.recalling import Recall
 
 _LABEL: Final = re.compile(r"\[([a-z][0-9]{1,4})\]")
@@ -31,7 +32,8 @@ _log = logging.getLogger("threefold.host")
 
 
 class Kernel:
-    """Runs agents over a store. Make it over an open store; leaving its block, or `close`, drains the background work.
+    """Runs agents over an open store, of `threefold.open` or `threefold.aio.open`. Leaving its block, or `close`, drains
+    the background work.
 
         async with threefold.Kernel(db) as kernel:
             kernel.agents.register(agent)
@@ -42,7 +44,9 @@ class Kernel:
     """
 
     def __init__(self, db: House, chat: ChatModel | None = None, budget: int = BUDGET, tenant: str = "default") -> None:
-        self._db, self._budget, self._tenant = db, budget, tenant
+        # Of an asynchronous store its synchronous twin: contexts are computed in threads.
+        self._db: House = getattr(db, "sync", db)
+        self._budget, self._tenant = budget, tenant
         self._chat = chat
         self.agents = Agents()
         self._background: set[asyncio.Task[None]] = set()
@@ -161,6 +165,10 @@ class Kernel:
         """Memories that answer a question: see `Mem.recall`."""
         person = self._db.user(owner, tenant or self._tenant)
         return await asyncio.to_thread(person.mem.recall, query, **filters)
+
+    def thread(self, name: str, owner: str, tenant: str | None = None) -> Thread:
+        """Somebody's thread; its methods are plain calls. `submit(…, thread=name)` carries it on."""
+        return self._db.user(owner, tenant or self._tenant).thread(name)
 
     def _choose(self, intent: Intent, agent: str | None, capability: str | None) -> Agent:
         if agent is not None:
