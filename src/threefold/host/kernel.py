@@ -32,8 +32,8 @@ _log = logging.getLogger("threefold.host")
 
 
 class Kernel:
-    """Runs agents over an open store, of `threefold.open` or `threefold.aio.open`. Leaving its block, or `close`, drains
-    the background work.
+    """Runs agents over an open store, of `threefold.open` or `threefold.aio.open`. Leaving its block, or `close`,
+    drains the background work.
 
         async with threefold.Kernel(db) as kernel:
             kernel.agents.register(agent)
