@@ -51,3 +51,7 @@ class TestCollecting(contract.CollectingContract):
 
 class TestRealms(contract.RealmsContract):
     pass
+
+
+class TestEditions(contract.EditionsContract):
+    pass

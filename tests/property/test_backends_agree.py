@@ -104,6 +104,15 @@ class BackendsAgree(RuleBasedStateMachine):
             said = turn.submissions[:kept] + (() if other is None else other.submissions)
             self.change(replace(turn, submissions=said), scope, ttl, marks)
 
+    @rule(data=st.data(), ttl=ttls, marks=marks)
+    def change_the_order(self, data: st.DataObject, ttl: Any, marks: list[str]) -> None:
+        """What was said stands elsewhere, is said twice or no more."""
+        if self.last is not None:
+            turn, scope, _ = self.last
+            said = data.draw(st.permutations([*turn.submissions, *turn.submissions[:2]]))
+            said = said[: data.draw(st.integers(0, len(said)))]
+            self.change(replace(turn, submissions=tuple(said)), scope, ttl, marks)
+
     @rule(c=conversations, t=names, scope=scopes, given=st.sampled_from(["ok", "not_ok", None]), by=st.booleans())
     def feedback(self, c: str, t: str, scope: Scope, given: Any, by: bool) -> None:
         more = {} if given is None else {"origin": "machine" if by else "user"}

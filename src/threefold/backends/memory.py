@@ -249,9 +249,11 @@ class MemoryStore:
                         f"the store holds vectors of {self._model}, not of {made_by}; run `threefold reembed`"
                     )
                 owner = self._owner(row.scope)
-                if owner.still_waits(row) and owner.waiting.pop(row.key, None) is not None:
+                place = owner.place_of(row)
+                if place is not None:
                     self._model = made_by
-                    owner.vectors[row.key] = vector.astype("<f2").astype("<f4")  # as exact as the others keep it
+                    del owner.waiting[place]
+                    owner.vectors[place] = vector.astype("<f2").astype("<f4")  # as exact as the others keep it
                     count += 1
             return count
 
@@ -260,8 +262,9 @@ class MemoryStore:
         with self._usable():
             for row in rows:
                 owner = self._owner(row.scope)
-                waiting = owner.waiting.get(row.key)
-                if waiting is not None and owner.still_waits(row):
+                place = owner.place_of(row)
+                if place is not None:
+                    waiting = owner.waiting[place]
                     waiting.attempts, waiting.error, waiting.due = waiting.attempts + 1, why, retry_at
 
     def reset_vectors(self) -> int:

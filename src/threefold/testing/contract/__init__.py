@@ -17,6 +17,7 @@ from threefold.testing.contract.blobs import BlobsContract
 from threefold.testing.contract.catalog import CatalogContract
 from threefold.testing.contract.collecting import CollectingContract
 from threefold.testing.contract.desk import Desk, OpenStore, full_turn, make_turn
+from threefold.testing.contract.editions import EditionsContract
 from threefold.testing.contract.feedback import AppsContract, FeedbackContract
 from threefold.testing.contract.isolation import IsolationContract
 from threefold.testing.contract.moving import MovingContract
@@ -35,6 +36,7 @@ __all__ = [
     "CollectingContract",
     "Contract",
     "Desk",
+    "EditionsContract",
     "FeedbackContract",
     "IsolationContract",
     "MovingContract",

@@ -56,10 +56,11 @@ def make_turn(
 ) -> Turn:
     """A turn that starts at `at` and ends a second later; `prompt` may be several submissions."""
     prompts = [prompt] if isinstance(prompt, str) else list(prompt or ())
+    author = more.pop("author", None)
     values: dict[str, Any] = {
         "ended": at + timedelta(seconds=1),
         "submissions": tuple(
-            Submission("prompt" if i == 0 else "followup", text, at, author=more.pop("author", None))
+            Submission("followup" if i else "prompt", text, at, author=None if i else author)
             for i, text in enumerate(prompts)
         ),
         "completion": None if answer is None else Completion(answer, at + timedelta(seconds=1)),
