@@ -21,6 +21,10 @@ class TestSearch(contract.SearchContract):
     pass
 
 
+class TestReading(contract.ReadingContract):
+    pass
+
+
 class TestCatalog(contract.CatalogContract):
     pass
 

@@ -122,7 +122,9 @@ def answers(connection: Any, caches: Caches) -> list[Any]:
     if owner is not None:
         matrix = caches.vectors._matrix(connection, owner)
         found += [matrix.ids.tolist(), matrix.vectors.tolist()]
-        found += [caches.columns.of(connection, owner).ids.tolist()]
+        columns = caches.columns.of(connection, owner)
+        assert (np.diff(columns.turns) > 0).all(), "a turn has one place"
+        found += [columns.ids.tolist()]
     return found
 
 

@@ -21,6 +21,7 @@ from threefold.testing.contract.editions import EditionsContract
 from threefold.testing.contract.feedback import AppsContract, FeedbackContract
 from threefold.testing.contract.isolation import IsolationContract
 from threefold.testing.contract.moving import MovingContract
+from threefold.testing.contract.reading import ReadingContract
 from threefold.testing.contract.realms import RealmsContract
 from threefold.testing.contract.recording import RecordingContract
 from threefold.testing.contract.retention import RetentionContract
@@ -41,6 +42,7 @@ __all__ = [
     "IsolationContract",
     "MovingContract",
     "OpenStore",
+    "ReadingContract",
     "RealmsContract",
     "RecordingContract",
     "RetentionContract",

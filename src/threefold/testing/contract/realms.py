@@ -1,4 +1,4 @@
-"""What realms beside the record rest on: owners by realm, labels, changing what was seen, reading several at once."""
+"""What realms beside the record rest on: owners by realm, labels, changing what was seen."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from threefold.errors import Conflict, Forbidden
+from threefold.errors import Conflict
 from threefold.model.codec import digest_of
 from threefold.model.commit import RecordTurn
 from threefold.model.record import TurnRecord
@@ -234,44 +234,3 @@ class RealmsContract(Contract):
         desk.now += timedelta(hours=1)
         assert (desk.turns("river"), desk.turn("a", "1")) == (set(), "expired")
         assert desk.backend.expire(desk.now) == 1
-
-    @pytest.mark.capability("records")
-    def test_several_records_are_read_at_once(self, desk: Desk) -> None:
-        """In order of the keys, each once; without those that are not there, over or another user's."""
-        for i in range(3):
-            desk.record(full_turn(f"c{i}", "1", f"mark{i}"))
-        desk.say("over", "1", "gone", ttl=timedelta(minutes=1))
-        keys = [("c2", "1"), ("c0", "1"), ("none", "1"), ("over", "1"), ("c2", "1"), ("c1", "9")]
-        now = NOW + timedelta(hours=1)
-        found = desk.backend.records(ALICE, keys, now)
-        assert [record.conversation for record in found] == ["c2", "c0"]
-        for record in found:
-            whole = desk.stored(record.conversation, record.turn).record
-            assert (record.rows, record.files, record.log) == (whole.rows, whole.files, whole.log)
-        assert desk.backend.records(Scope("bob"), keys, now) == ()
-        assert desk.backend.records(ALICE, [], now) == ()
-        desk.record(full_turn("apps", "1", "app"), Scope("alice", app="one"))
-        with refused(Forbidden):
-            desk.backend.records(Scope("alice", app="two"), [("apps", "1")], now)
-
-    @pytest.mark.capability("records")
-    def test_records_are_read_without_their_rows(self, desk: Desk) -> None:
-        """What a row says is not in the log then either; all else is there."""
-        for i in range(3):
-            desk.record(full_turn(f"c{i}", "1", f"mark{i}"))
-        desk.record(make_turn("empty", "1"))
-        desk.say("over", "1", "gone", ttl=timedelta(minutes=1))
-        keys, now = [("c2", "1"), ("c0", "1"), ("none", "1"), ("over", "1"), ("empty", "1")], NOW + timedelta(hours=1)
-        whole = desk.backend.records(ALICE, keys, now)
-        bare = desk.backend.records(ALICE, keys, now, rows=False)
-        assert [record.conversation for record in bare] == ["c2", "c0", "empty"]
-        for one, other in zip(bare, whole, strict=True):
-            assert replace(one, log=other.log, rows=other.rows) == other
-            said = {row.path for row in other.rows}
-            blocks = tuple(replace(b, text=None) if b.path in said else b for b in other.log.blocks)
-            assert (one.rows, one.log) == ((), replace(other.log, blocks=blocks))
-        assert any(block.text is None for block in bare[0].log.blocks)
-        assert desk.backend.records(Scope("bob"), keys, now, rows=False) == ()
-        desk.record(full_turn("apps", "1", "app"), Scope("alice", app="one"))
-        with refused(Forbidden):
-            desk.backend.records(Scope("alice", app="two"), [("apps", "1")], now, rows=False)

@@ -8,7 +8,6 @@ from math import log
 import pytest
 
 from threefold.model.query import LISTS, TOLD, Filter, Query
-from threefold.model.rows import RowKey
 from threefold.model.scope import Scope
 from threefold.model.turn import Completion, Note
 from threefold.search.spelling import MAX_CORRECTED
@@ -276,39 +275,3 @@ class SearchContract(Contract):
             assert len(whole) == 45
             for depth in (1, 5, 10, 20, 40):
                 assert desk.find(asked, name, depth=depth, embedder=model) == whole[:depth], (name, depth)  # type: ignore[arg-type]
-
-    @pytest.mark.capability("search.rows")
-    def test_rows_come_with_their_turn_and_its_neighbours(self, desk: Desk) -> None:
-        """All rows of the named turns, in order of conversation and position; unknown keys are left out."""
-        for i in range(5):
-            desk.record(make_turn("trip", f"{i}", f"prompt {i}", f"answer {i}", NOW + timedelta(minutes=i)))
-        desk.say("other", "x", "prompt")
-        two = [("trip", "2", 0), ("trip", "2", 1)]
-        assert desk.rows(("trip", "2", 1)) == two
-        around = [("trip", f"{i}", s) for i in (1, 2, 3) for s in (0, 1)]
-        assert desk.rows(("trip", "2", 0), around=1) == around
-        assert desk.rows(("trip", "0", 0), ("other", "x", 7), around=1) == [
-            ("other", "x", 0), ("trip", "0", 0), ("trip", "0", 1), ("trip", "1", 0), ("trip", "1", 1),
-        ]  # fmt: skip
-        assert desk.rows(("trip", "9", 0), ("nowhere", "2", 0)) == []
-        assert desk.rows() == []
-
-    @pytest.mark.capability("search.rows")
-    def test_rows_come_alone_where_their_turn_is_not_asked_for(self, desk: Desk) -> None:
-        """Each once, in order of conversation and position, as they come with their turn; none that are over."""
-        for i in range(3):
-            desk.record(full_turn("trip", f"{i}", f"mark{i}", NOW + timedelta(minutes=i)))
-        desk.say("other", "x", "prompt", ttl=timedelta(hours=1))
-        desk.say("apps", "x", "prompt", Scope("alice", app="one"))
-        wanted = [("trip", "1", 2), ("other", "x", 0), ("trip", "0", 1), ("trip", "1", 0), ("trip", "1", 2)]
-        found = [("other", "x", 0), ("trip", "0", 1), ("trip", "1", 0), ("trip", "1", 2)]
-        assert desk.rows(*wanted, ("trip", "1", 99), ("trip", "9", 0), ("nowhere", "1", 0), whole=False) == found
-        keys = [RowKey(*key) for key in found]
-        whole = {row.key: row for row in desk.backend.rows(ALICE, keys, NOW)}
-        assert desk.backend.rows(ALICE, keys, NOW, whole=False) == tuple(whole[key] for key in keys)
-        desk.now += timedelta(hours=2)
-        assert desk.rows(*wanted, whole=False) == found[1:]
-        assert desk.rows(whole=False) == []
-        assert desk.rows(*wanted, scope=BOB, whole=False) == []
-        for app, seen in (("one", [("apps", "x", 0)]), ("two", []), (None, [("apps", "x", 0)])):
-            assert desk.rows(("apps", "x", 0), scope=Scope("alice", app=app), whole=False) == seen
