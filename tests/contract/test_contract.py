@@ -21,6 +21,10 @@ class TestSearch(contract.SearchContract):
     pass
 
 
+class TestReading(contract.ReadingContract):
+    pass
+
+
 class TestCatalog(contract.CatalogContract):
     pass
 
@@ -50,4 +54,8 @@ class TestCollecting(contract.CollectingContract):
 
 
 class TestRealms(contract.RealmsContract):
+    pass
+
+
+class TestEditions(contract.EditionsContract):
     pass

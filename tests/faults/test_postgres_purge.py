@@ -9,9 +9,11 @@ from pathlib import Path
 import psycopg
 import pytest
 from postgres_server import Server, server
-from test_purge_leaves_nothing import record, unique
+from test_purge_leaves_nothing import editions, record, unique
 
 import threefold
+from threefold.backends.opening import open_backend
+from threefold.testing.contract.desk import Desk
 from threefold.testing.fakes import Clock, HashEmbedder
 
 
@@ -66,6 +68,20 @@ def threefold_place(found) -> tuple[str, str]:
     """Conversation and turn of the one hit."""
     (hit,) = found
     return hit.conversation, hit.turn
+
+
+def test_what_an_edition_does_not_say_is_in_no_file_once_it_is_scrubbed() -> None:
+    pg = server()
+    url = pg.take()
+    desk = Desk(*open_backend(url, durable=False))
+    for gone, words in editions(desk, random.Random(1), 0):
+        assert desk.backend.scrub() == ()
+        assert left(pg, url.partition("@/")[2].partition("?")[0], gone) == []
+        for seq, word in enumerate(words):
+            assert desk.find(word) == [("doc", "1", seq)]
+        assert desk.backend.state(desk.now, check=True).problems == ()
+    desk.close()
+    pg.give_back(url)
 
 
 def test_a_purged_user_is_in_no_file(filled) -> None:

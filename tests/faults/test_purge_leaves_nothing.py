@@ -15,7 +15,10 @@ import pytest
 from conftest import FAST_FOLDER
 
 import threefold
+from threefold.backends.opening import open_backend
 from threefold.backends.packing import unpack
+from threefold.model.commit import RecordTurn
+from threefold.testing.contract.desk import Desk, make_turn
 from threefold.testing.fakes import Clock, HashEmbedder
 
 DAY = timedelta(days=1)
@@ -188,6 +191,43 @@ def test_nothing_is_left_of_what_was_purged(corpus: Callable[[int, int], Corpus]
         store.fill(store.rng.choice([0, 1, 10]))
     store.db.close()
     assert left(store.folder, gone) == []
+
+
+def editions(desk: Desk, rng: random.Random, style: int) -> Iterator[tuple[set[str], list[str]]]:
+    """Editions of a turn of many rows that stay, go, come and move: what was said and is not any more, what is said.
+
+    Each row has a word of its own, and the vector of a row that stays is not made again.
+    """
+    model, gone, words = HashEmbedder(8), set[str](), list[str]()
+    said: dict[str, str] = {}
+    for count in (120, 5, 30, 0, 60):
+        gone |= {word for word in words if rng.random() < 0.3}
+        new = [unique(rng, style) for _ in range(count)]
+        said |= {word: f"{word} {' '.join(rng.choices(PLAIN, k=rng.choice([3, 40, 300])))}" for word in new}
+        words = [word for word in words if word not in gone]
+        for word in new:
+            words.insert(rng.randrange(len(words) + 1), word)
+        if rng.random() < 0.5:
+            rng.shuffle(words)
+        turn = make_turn("doc", "1", [said[word] for word in words])
+        stored = desk.turn("doc", "1")
+        desk.commit(RecordTurn(desk.fold(turn), replaces=stored.record.digest if stored else ""))
+        assert desk.embed(model) == count
+        yield gone, words
+
+
+@pytest.mark.parametrize("style", [0, 1])
+def test_nothing_is_left_of_what_an_edition_does_not_say(style: int) -> None:
+    with TemporaryDirectory(dir=FAST_FOLDER) as folder:
+        desk = Desk(*open_backend(folder, durable=False))
+        for gone, words in editions(desk, random.Random(style), style):
+            desk.backend.expire(desk.now)
+            assert left(Path(folder), gone) == []
+            for seq, word in enumerate(words):
+                assert desk.find(word) == [("doc", "1", seq)]
+            assert desk.backend.state(desk.now, check=True).problems == ()
+        desk.close()
+        assert left(Path(folder), gone) == []
 
 
 def test_nothing_is_left_in_files_too_large_to_be_read_page_by_page(

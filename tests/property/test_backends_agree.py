@@ -104,6 +104,15 @@ class BackendsAgree(RuleBasedStateMachine):
             said = turn.submissions[:kept] + (() if other is None else other.submissions)
             self.change(replace(turn, submissions=said), scope, ttl, marks)
 
+    @rule(data=st.data(), ttl=ttls, marks=marks)
+    def change_the_order(self, data: st.DataObject, ttl: Any, marks: list[str]) -> None:
+        """What was said stands elsewhere, is said twice or no more."""
+        if self.last is not None:
+            turn, scope, _ = self.last
+            said = data.draw(st.permutations([*turn.submissions, *turn.submissions[:2]]))
+            said = said[: data.draw(st.integers(0, len(said)))]
+            self.change(replace(turn, submissions=tuple(said)), scope, ttl, marks)
+
     @rule(c=conversations, t=names, scope=scopes, given=st.sampled_from(["ok", "not_ok", None]), by=st.booleans())
     def feedback(self, c: str, t: str, scope: Scope, given: Any, by: bool) -> None:
         more = {} if given is None else {"origin": "machine" if by else "user"}
@@ -208,6 +217,14 @@ class BackendsAgree(RuleBasedStateMachine):
     @rule(scope=scopes, c=conversations, t=names, around=st.integers(0, 2))
     def rows(self, scope: Scope, c: str, t: str, around: int) -> None:
         self.both(lambda desk: desk.backend.rows(scope, [RowKey(c, t, 0)], desk.now, around))
+
+    @rule(scope=scopes, keys=st.lists(st.tuples(conversations, names, st.integers(0, 3)), max_size=4))
+    def rows_alone(self, scope: Scope, keys: list[tuple[str, str, int]]) -> None:
+        self.both(lambda desk: desk.backend.rows(scope, [RowKey(*key) for key in keys], desk.now, whole=False))
+
+    @rule(scope=scopes, keys=st.lists(st.tuples(conversations, names), max_size=4), with_rows=st.booleans())
+    def records(self, scope: Scope, keys: list[tuple[str, str]], with_rows: bool) -> None:
+        self.both(lambda desk: desk.backend.records(scope, keys, desk.now, with_rows))
 
     @invariant()
     def every_turn_is_the_same(self) -> None:

@@ -58,7 +58,7 @@ STEPS = st.lists(
         ),
         st.integers(0, 1),
         st.integers(0, 2),
-        st.integers(0, 11),
+        st.integers(0, 15),
         st.booleans(),
         st.booleans(),
     ),
@@ -68,8 +68,9 @@ STEPS = st.lists(
 
 
 def edition(desk: Desk, place: int, number: int, what: int) -> TurnRecord:
-    """A turn of up to three rows, which says something else than most others, with some of the labels."""
-    said = [f"text of {place} number {number}", f"more {what % 3}"][: 1 + what % 2]
+    """A turn of up to four rows, with some of the labels: others say some of it too, in another order or twice."""
+    texts = [f"text of {place} number {number}", "more 0", "more 1", "more 1"]
+    said = [texts[(what + i) % 4] for i in range(what // 4)]
     turn = make_turn(
         f"c{place}", f"t{number}", said, None if what % 5 else f"answer {what}", NOW + timedelta(minutes=what),
         author=("Anna", "Bob", None)[what % 3],
@@ -121,7 +122,9 @@ def answers(connection: Any, caches: Caches) -> list[Any]:
     if owner is not None:
         matrix = caches.vectors._matrix(connection, owner)
         found += [matrix.ids.tolist(), matrix.vectors.tolist()]
-        found += [caches.columns.of(connection, owner).ids.tolist()]
+        columns = caches.columns.of(connection, owner)
+        assert (np.diff(columns.turns) > 0).all(), "a turn has one place"
+        found += [columns.ids.tolist()]
     return found
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from threefold.backends import owned_moving, owned_search
-from threefold.backends.owned import Kept, Owned, Waiting
+from threefold.backends.owned import Kept, Owned, Waiting, without_rows
 from threefold.errors import BytesGone, Conflict, Forbidden, NotFound, Unavailable
 from threefold.model.candidates import Candidates
 from threefold.model.commit import Commit, Outcome, PutFeedback, RecordTurn, Write, outcome_of
@@ -92,11 +92,14 @@ class MemoryStore:
             owner = self._owner(query.scope)
             return owned_search.candidates(owner, query, self._model)
 
-    def rows(self, scope: Scope, keys: Sequence[RowKey], now: datetime, around: int = 0) -> tuple[StoredRow, ...]:
+    def rows(
+        self, scope: Scope, keys: Sequence[RowKey], now: datetime, around: int = 0, whole: bool = True
+    ) -> tuple[StoredRow, ...]:
         """See `Store.rows`."""
         with self._usable():
             owner = self._owner(scope)
             wanted: dict[tuple[str, str], Kept] = {}
+            named = set(keys)
             for key in keys:
                 turns = owner.in_order(key.conversation)
                 for i, kept in enumerate(turns):
@@ -110,6 +113,7 @@ class MemoryStore:
                 for key, kept in wanted.items()
                 if kept.live(now) and scope.app in (None, kept.record.app)
                 for row in kept.record.rows
+                if whole or RowKey(*key, row.seq) in named
             ]
             return tuple(sorted(found, key=lambda r: (r.key.conversation, r.position)))
 
@@ -129,10 +133,19 @@ class MemoryStore:
             record = replace(kept.record, rows=rows, files=files, title=owner.conversations[conversation].title)
             return StoredTurn(record, _ordinals(owner, kept, now)[0], tuple(kept.feedback))
 
-    def records(self, scope: Scope, keys: Sequence[tuple[str, str]], now: datetime) -> tuple[TurnRecord, ...]:
+    def records(
+        self, scope: Scope, keys: Sequence[tuple[str, str]], now: datetime, rows: bool = True
+    ) -> tuple[TurnRecord, ...]:
         """See `Store.records`."""
-        found = (self.turn(scope, *key, now) for key in dict.fromkeys(keys))
-        return tuple(turn.record for turn in found if isinstance(turn, StoredTurn))
+        with self._usable():
+            own = self._owner(scope).turns
+            found = [(key, self.turn(scope, *key, now)) for key in dict.fromkeys(keys)]
+            records = [
+                replace(turn.record, title=own[key].record.title or None)
+                for key, turn in found
+                if isinstance(turn, StoredTurn)
+            ]
+            return tuple(records if rows else map(without_rows, records))
 
     def catalog(self, scope: Scope, query: CatalogQuery) -> tuple[CatalogEntry, ...]:
         """See `Store.catalog`."""
@@ -237,9 +250,11 @@ class MemoryStore:
                         f"the store holds vectors of {self._model}, not of {made_by}; run `threefold reembed`"
                     )
                 owner = self._owner(row.scope)
-                if owner.still_waits(row) and owner.waiting.pop(row.key, None) is not None:
+                place = owner.place_of(row)
+                if place is not None:
                     self._model = made_by
-                    owner.vectors[row.key] = vector.astype("<f2").astype("<f4")  # as exact as the others keep it
+                    del owner.waiting[place]
+                    owner.vectors[place] = vector.astype("<f2").astype("<f4")  # as exact as the others keep it
                     count += 1
             return count
 
@@ -248,8 +263,9 @@ class MemoryStore:
         with self._usable():
             for row in rows:
                 owner = self._owner(row.scope)
-                waiting = owner.waiting.get(row.key)
-                if waiting is not None and owner.still_waits(row):
+                place = owner.place_of(row)
+                if place is not None:
+                    waiting = owner.waiting[place]
                     waiting.attempts, waiting.error, waiting.due = waiting.attempts + 1, why, retry_at
 
     def reset_vectors(self) -> int:

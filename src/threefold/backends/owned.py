@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from threefold.backends.editions import kept_rows
 from threefold.model.commit import Recorded
 from threefold.model.record import Feedback, TurnRecord
 from threefold.model.retention import Gone, tombstone
@@ -103,14 +104,15 @@ class Owned:
         """Put a turn in as the last that arrived, or another edition in the place of one; its rows wait for vectors.
 
         `made_by` is the app that makes the conversation where it is new, `position` that of the first row (None: the
-        next). Another edition keeps feedback, and the vectors, or places in the queue, of rows that say what they said.
+        next). Another edition keeps feedback, and the vectors, or places in the queue, of rows that say what one said,
+        wherever in the turn that was.
         """
         key = (record.conversation, record.turn)
         parent = self.conversations.setdefault(record.conversation, KeptConversation(title_of(record), made_by))
         if position is None:
             position = parent.positions + 1
             parent.positions += len(record.rows)
-        rows = {RowKey(*key, row.seq): row for row in record.rows}
+        waiting = {RowKey(*key, row.seq): Waiting() for row in record.rows}
         old = self.turns.get(key)
         if old is None:
             self.arrivals += 1
@@ -120,16 +122,19 @@ class Owned:
         else:
             self.turns[key] = replace(old, record=record, first_position=position)
             self.doomed.update(file.digest for file in old.record.files)
-            for row in old.record.rows:
-                place = RowKey(*key, row.seq)
-                new = rows.get(place)
-                if new is not None and (new.author, new.text) == (row.author, row.text):
-                    del rows[place]
+            before = {row.seq: (row.author, row.text) for row in old.record.rows}
+            places = [RowKey(*key, seq) for seq in before]
+            vectors = {place.seq: self.vectors.pop(place) for place in places if place in self.vectors}
+            queue = {place.seq: self.waiting.pop(place) for place in places if place in self.waiting}
+            for now, then in kept_rows(before, record.rows).items():
+                place = RowKey(*key, now)
+                if then in queue:
+                    waiting[place] = queue[then]
                 else:
-                    self.waiting.pop(place, None)
-                    self.vectors.pop(place, None)
+                    self.vectors[place] = vectors[then]
+                    del waiting[place]
             self.settle()
-        self.waiting.update({place: Waiting() for place in rows})
+        self.waiting.update(waiting)
         self.gone.pop(tombstone(*key), None)
 
     def remove(self, keys: Iterable[tuple[str, str]]) -> dict[str, int]:
@@ -160,7 +165,20 @@ class Owned:
             given = [record for record in records if record.title]
             self.conversations[name].title = title_of(given[-1] if given else records[0])
 
-    def still_waits(self, row: PendingRow) -> bool:
-        """Whether the row waits with the text that was claimed: its turn may have been recorded anew since."""
-        kept = self.turns.get((row.key.conversation, row.key.turn))
-        return kept is not None and any(r.seq == row.key.seq and r.spoken == row.text for r in kept.record.rows)
+    def place_of(self, row: PendingRow) -> RowKey | None:
+        """Where a row waits with the text that was claimed: its turn may have been recorded anew since."""
+        name = (row.key.conversation, row.key.turn)
+        rows = self.turns[name].record.rows if name in self.turns else ()
+        places = [RowKey(*name, each.seq) for each in rows if each.spoken == row.text]
+        waiting = [place for place in places if place in self.waiting]
+        return row.key if row.key in waiting else next(iter(waiting), None)
+
+
+def without_rows(record: TurnRecord) -> TurnRecord:
+    """The record as it is read without its rows: what a row says is not in the log either."""
+    said = {row.path: row.text for row in record.rows}
+    blocks = tuple(
+        replace(block, text=None) if block.text is not None and block.text == said.get(block.path) else block
+        for block in record.log.blocks
+    )
+    return replace(record, log=replace(record.log, blocks=blocks), rows=())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from uuid import UUID
 
 from threefold.backends.postgres.connection import Db, change, fetch, one, planned_anew, run, touched
@@ -34,22 +34,21 @@ def remove_turns(db: Db, owner: Owner, turns: Sequence[int]) -> Counter[str]:
     return gone
 
 
-def clear_turn(db: Db, owner: Owner, turn: int, spared: Collection[int]) -> None:
+def clear_turn(db: Db, owner: Owner, turn: int, lost: Sequence[int]) -> None:
     """Remove a turn as far as another edition is put in anew, under the same numbers.
 
-    Feedback stays, and so do the vectors, or places in the queue, of the rows `spared`.
+    Feedback stays, and so do words, vectors and places in the queue of all rows but those `lost`.
     """
-    _remove_chunk(db, owner, [turn], spared)
+    _remove_chunk(db, owner, [turn], lost)
 
 
-def _remove_chunk(db: Db, owner: Owner, turns: list[int], spared: Collection[int] | None = None) -> Counter[str]:
+def _remove_chunk(db: Db, owner: Owner, turns: list[int], lost: Sequence[int] | None = None) -> Counter[str]:
     mine: dict[str, object] = {"owner": owner.key, "turns": turns}
     numbers = "SELECT number FROM threefold.rows WHERE owner = %(owner)s AND turn = ANY(%(turns)s::integer[])"
-    rows = [number for (number,) in fetch(db, numbers, mine)]
-    mine |= {"rows": rows, "lost": [number for number in rows if number not in (spared or ())]}
+    mine["lost"] = [number for (number,) in fetch(db, numbers, mine)] if lost is None else list(lost)
     indexed = run(
         db,
-        """WITH gone AS (DELETE FROM threefold.words WHERE owner = %(owner)s AND row = ANY(%(rows)s::integer[])
+        """WITH gone AS (DELETE FROM threefold.words WHERE owner = %(owner)s AND row = ANY(%(lost)s::integer[])
                RETURNING length, terms)
            SELECT count(*), coalesce(sum(length), 0),
                   ARRAY(SELECT DISTINCT unnest(terms) FROM gone) FROM gone""",
@@ -70,7 +69,7 @@ def _remove_chunk(db: Db, owner: Owner, turns: list[int], spared: Collection[int
             f"DELETE FROM threefold.{table} WHERE owner = %(owner)s AND turn = ANY(%(turns)s::integer[])",
             mine,
         )
-        for table in ("rows", "labels", *(("feedback",) if spared is None else ()))
+        for table in ("rows", "labels", *(("feedback",) if lost is None else ()))
     }
     files = run(
         db,

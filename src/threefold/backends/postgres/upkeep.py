@@ -44,7 +44,7 @@ def claim(db: Db, limit: int, now: datetime, lease_seconds: float) -> tuple[Pend
     # to have one row, and joins by the owner alone.
     claimed = fetch(
         db,
-        """SELECT o.tenant, o.name, o.realm, c.name, t.name, r.seq, r.author, r.text, w.attempts
+        """SELECT o.tenant, o.name, o.realm, c.name, t.name, r.seq, r.author, r.text, w.attempts, w.row
            FROM unnest(%s::uuid[], %s::integer[], %s::integer[]) AS w (owner, row, attempts)
            CROSS JOIN LATERAL (SELECT * FROM threefold.owners AS o WHERE o.owner = w.owner OFFSET 0) AS o
            CROSS JOIN LATERAL (
@@ -58,8 +58,8 @@ def claim(db: Db, limit: int, now: datetime, lease_seconds: float) -> tuple[Pend
         tuple(map(list, zip(*due, strict=True))) if due else ([], [], []),
     )
     return tuple(
-        PendingRow(Scope.of(tenant, user, realm), RowKey(conversation, turn, seq), _spoken(author, text), attempts)
-        for tenant, user, realm, conversation, turn, seq, author, text, attempts in claimed
+        PendingRow(Scope.of(tenant, user, realm), RowKey(conversation, turn, seq), _spoken(author, text), *rest)
+        for tenant, user, realm, conversation, turn, seq, author, text, *rest in claimed
     )
 
 
@@ -83,24 +83,18 @@ def _still_waiting(db: Db, rows: Sequence[PendingRow]) -> dict[int, _PLACE]:
     found = fetch(
         db,
         """SELECT a.i, a.owner, r.number, r.author, r.text
-           FROM unnest(%s::integer[], %s::uuid[], %s::text[], %s::text[], %s::integer[])
-               AS a (i, owner, conversation, turn, seq)
-           CROSS JOIN LATERAL (SELECT c.number FROM threefold.conversations AS c
-               WHERE c.owner = a.owner AND c.name = a.conversation OFFSET 0) AS c
-           CROSS JOIN LATERAL (SELECT t.number FROM threefold.turns AS t
-               WHERE t.owner = a.owner AND t.conversation = c.number AND t.name = a.turn OFFSET 0) AS t
+           FROM unnest(%s::integer[], %s::uuid[], %s::integer[]) AS a (i, owner, row)
            CROSS JOIN LATERAL (SELECT r.number, r.author, r.text FROM threefold.rows AS r
-               WHERE r.owner = a.owner AND r.turn = t.number AND r.seq = a.seq OFFSET 0) AS r
+               WHERE r.owner = a.owner AND r.number = a.row OFFSET 0) AS r
            CROSS JOIN LATERAL (SELECT 1 FROM threefold.waiting AS w
                WHERE w.owner = a.owner AND w.row = r.number OFFSET 0) AS w""",
         (
             list(range(len(rows))),
             [owner_key(row.scope) for row in rows],
-            [row.key.conversation for row in rows],
-            [row.key.turn for row in rows],
-            [row.key.seq for row in rows],
+            [row.number for row in rows],
         ),
     )
+    # An edition gives the number of a row that is gone to another: it is the same row where it has the same text.
     return {
         i: (owner, number)
         for i, owner, number, author, text in found

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
+from threefold.backends.editions import kept_rows
 from threefold.backends.packing import pack, pack_log
 from threefold.backends.postgres.connection import Db, fetch, run
 from threefold.backends.postgres.indexing import index_row
@@ -41,11 +42,11 @@ class Parent:
 
 
 class _Place(NamedTuple):
-    """Numbers of a turn and, by their numbers in the turn, of rows that it had; which of these say what they said."""
+    """The number of a turn; those of rows that say what one said, by their numbers in the turn; and those left over."""
 
     turn: int
-    rows: Mapping[int, int] = MappingProxyType({})
-    same: Collection[int] = ()
+    kept: Mapping[int, int] = MappingProxyType({})
+    free: Sequence[int] = ()
 
 
 @dataclass
@@ -73,7 +74,7 @@ class Work:
 
         `made_by` is the app that makes the conversation where it is new, `position` that of the first row (None: the
         next). Rows that have no vector in `vectors`, by their number in the turn, wait for one. Another edition keeps
-        feedback, and the vectors, or places in the queue, of rows that say what they said.
+        feedback, and words and vectors, or places in the queue, of rows that say what one said, wherever that was.
         """
         started, ended = to_micros(record.log.started), to_micros(record.log.ended)
         parent = self.conversations.get(record.conversation)
@@ -104,10 +105,11 @@ class Work:
             "SELECT seq, number, author, text FROM threefold.rows WHERE owner = %s AND turn = %s",
             (self.owner.key, stored[0]),
         )
-        said = {seq: (given(author), given(text)) for seq, _, author, text in found}
-        same = {row.seq for row in record.rows if said.get(row.seq) == (row.author, row.text)}
-        place = _Place(stored[0], {seq: number for seq, number, *_ in found}, same)
-        clear_turn(self.db, self.owner, place.turn, {place.rows[seq] for seq in same})
+        numbers = {seq: number for seq, number, *_ in found}
+        same = kept_rows({seq: (given(author), given(text)) for seq, _, author, text in found}, record.rows)
+        stay = {now: numbers[then] for now, then in same.items()}
+        place = _Place(stored[0], stay, sorted(set(numbers.values()) - set(stay.values())))
+        clear_turn(self.db, self.owner, place.turn, place.free)
         parent.turns -= 1
         self.changed.add(parent.number)
         return place
@@ -145,19 +147,19 @@ class Work:
         self, record: TurnRecord, conversation: int, place: _Place, first: int, vectors: Mapping[int, np.ndarray]
     ) -> None:
         expires = None if record.expires is None else to_micros(record.expires)
-        own_batch = f"{record.turn}.batch"
+        own_batch, free = f"{record.turn}.batch", iter(place.free)
         for row in record.rows:
-            number = place.rows.get(row.seq) or self.owner.number()
+            number = place.kept.get(row.seq) or next(free, None) or self.owner.number()
             batch = None if row.batch == own_batch else row.batch or ""
             self.inserts.add(
                 "rows", number, conversation, place.turn, row.seq, first + row.seq, row.role, row.event_type,
                 kept(row.path), kept(batch), kept(row.author), to_micros(row.at), expires, len(row.terms),
                 kept(row.text),
             )  # fmt: skip
+            if row.seq in place.kept:
+                continue
             index_row(self.inserts, self.owner.key, number, row.terms)
             self.owner.words += len(row.terms)
-            if row.seq in place.same:
-                continue
             if row.seq in vectors:
                 self.inserts.add("vectors", number, vector_text(vectors[row.seq]))
             else:

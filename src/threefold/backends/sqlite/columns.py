@@ -118,8 +118,10 @@ def _read(db: apsw.Connection, owner: Owner, held: Columns) -> Columns:
     unknown = [number for number in sorted(set(new[_CONVERSATION].tolist())) if number not in conversations]
     conversations.update({number: len(conversations) + place for place, number in enumerate(unknown)})
     new[_CONVERSATION] = [conversations[number] for number in new[_CONVERSATION].tolist()]
-    turns, place = np.unique(new[_TURN], return_inverse=True)
-    new[_TURN] = place + len(held.turns)
+    turns = np.unique(new[_TURN])
+    turns = turns[turns > (held.turns[-1] if len(held.turns) else -1)]  # an edition adds rows to a turn that is held
+    numbers = np.append(held.turns, turns)
+    new[_TURN] = numbers.searchsorted(new[_TURN])
     names = _names(db, "conversations", owner, unknown)
     turn_names = _names(db, "turns", owner, turns.tolist()) if count else _all_turn_names(db, owner, turns.tolist())
     more = Columns(
@@ -135,7 +137,7 @@ def _read(db: apsw.Connection, owner: Owner, held: Columns) -> Columns:
             authors=authors,
         ),
         conversations,
-        np.append(held.turns, turns),
+        numbers,
     )
     return _columns(more, extended(held.table, count, new, axis=1), count + new.shape[1])
 

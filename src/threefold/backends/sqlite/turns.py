@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import count
+from itertools import chain, count
 
 import apsw
 
+from threefold.backends.editions import kept_rows
 from threefold.backends.packing import pack, pack_log
 from threefold.backends.sqlite import scrubbing
 from threefold.backends.sqlite.connection import fetch, one, scalar
@@ -76,27 +77,29 @@ def change(
 ) -> None:
     """Put another edition in the place of a turn that is there; `position` as for `insert`.
 
-    Turn and rows keep their numbers, and with them feedback and the vectors, or places in the queue, of rows that say
-    what they said. Of what was said otherwise nothing stays.
+    The turn keeps its number and feedback, and each row that says what one said, wherever in the turn that was, keeps
+    its number with its words and its vector, or place in the queue. Of what was said otherwise nothing stays.
     """
     renew_index(db)
     found = fetch(db, "SELECT seq, id, author, text, word_count FROM rows WHERE +owner = ? AND turn = ?", (owner, turn))
-    numbers, said = {row[0]: row[1] for row in found}, {row[0]: row[2:4] for row in found}
-    same = [row for row in record.rows if said.get(row.seq) == (row.author, row.text)]
-    kept, fresh = {row.seq for row in same}, count(_next_number(db))
-    new = [(numbers.get(row.seq) or next(fresh), row) for row in record.rows if row.seq not in kept]
-    old = [row for row in found if row[0] not in kept]
+    before = {row[0]: row for row in found}
+    kept = kept_rows({seq: row[2:4] for seq, row in before.items()}, record.rows)
+    same = [(before[kept[row.seq]][1], row) for row in record.rows if row.seq in kept]
+    old = [before[seq] for seq in sorted(before.keys() - set(kept.values()))]
+    free = chain([row[1] for row in old], count(_next_number(db)))
+    new = [(next(free), row) for row in record.rows if row.seq not in kept]
     terms: set[str] = set()
     unindex_rows(db, owner, [row[1:4] for row in old], terms)
     db.executemany("DELETE FROM rows WHERE +owner = ? AND id = ?", [(owner, row[1]) for row in old])
-    # A cache takes rows that changed from their marks; where some came or went, it is read anew.
-    moved = numbers.keys() != {row.seq for row in record.rows}
+    # Caches take what changed from its marks, and what came behind the last; where numbers went, they are read anew. So
+    # they are where a turn has its first row: its place among the others is that of its number.
+    gone = len(record.rows) < len(found)
     words = sum(len(row.terms) for _, row in new) - sum(row[4] for row in old)
     ((changes, vectors),) = fetch(
         db,
         """UPDATE owners SET rows = rows + ?, words = words + ?, changes = changes + 1, vectors = vectors + ?,
                   replaced = replaced + ?, rewritten = rewritten + ? WHERE id = ? RETURNING changes, vectors""",
-        (len(record.rows) - len(found), words, bool(old) or moved, moved, moved, owner),
+        (len(record.rows) - len(found), words, bool(old), gone, gone or not found, owner),
     )
     last = scalar(
         db,
@@ -104,9 +107,12 @@ def change(
         (len(record.rows) if position is None else 0, owner, conversation),
     )
     first = last - len(record.rows) + 1 if position is None else position
+    if any(now != then for now, then in kept.items()):
+        # No two may have one place at any moment: all leave theirs before they take the new ones.
+        db.execute("UPDATE rows SET seq = -1 - seq WHERE +owner = ? AND turn = ?", (owner, turn))
     db.executemany(
-        f"UPDATE rows SET ({_ROW}, change) = ({marks(8)}) WHERE +owner = ? AND id = ?",
-        [(*_of_row(record, row, first), changes, owner, numbers[row.seq]) for row in same],
+        f"UPDATE rows SET (seq, {_ROW}, change) = ({marks(9)}) WHERE +owner = ? AND id = ?",
+        [(row.seq, *_of_row(record, row, first), changes, owner, number) for number, row in same],
     )
     _insert_rows(db, owner, conversation, turn, record, new, first, (changes, vectors))
     forget_words(db, owner, terms)

@@ -17,9 +17,11 @@ from threefold.testing.contract.blobs import BlobsContract
 from threefold.testing.contract.catalog import CatalogContract
 from threefold.testing.contract.collecting import CollectingContract
 from threefold.testing.contract.desk import Desk, OpenStore, full_turn, make_turn
+from threefold.testing.contract.editions import EditionsContract
 from threefold.testing.contract.feedback import AppsContract, FeedbackContract
 from threefold.testing.contract.isolation import IsolationContract
 from threefold.testing.contract.moving import MovingContract
+from threefold.testing.contract.reading import ReadingContract
 from threefold.testing.contract.realms import RealmsContract
 from threefold.testing.contract.recording import RecordingContract
 from threefold.testing.contract.retention import RetentionContract
@@ -35,10 +37,12 @@ __all__ = [
     "CollectingContract",
     "Contract",
     "Desk",
+    "EditionsContract",
     "FeedbackContract",
     "IsolationContract",
     "MovingContract",
     "OpenStore",
+    "ReadingContract",
     "RealmsContract",
     "RecordingContract",
     "RetentionContract",

@@ -6,8 +6,8 @@ pytest.register_assert_rewrite(
     *(
         f"threefold.testing.contract.{name}"
         for name in (
-            "blobs", "catalog", "desk", "feedback", "isolation", "moving", "recording", "retention", "search",
-            "suite", "upkeep",
+            "blobs", "catalog", "collecting", "desk", "editions", "feedback", "isolation", "moving", "reading",
+            "realms", "recording", "retention", "search", "suite", "upkeep",
         )
     )
 )  # fmt: skip

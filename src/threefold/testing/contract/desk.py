@@ -56,10 +56,11 @@ def make_turn(
 ) -> Turn:
     """A turn that starts at `at` and ends a second later; `prompt` may be several submissions."""
     prompts = [prompt] if isinstance(prompt, str) else list(prompt or ())
+    author = more.pop("author", None)
     values: dict[str, Any] = {
         "ended": at + timedelta(seconds=1),
         "submissions": tuple(
-            Submission("prompt" if i == 0 else "followup", text, at, author=more.pop("author", None))
+            Submission("followup" if i else "prompt", text, at, author=None if i else author)
             for i, text in enumerate(prompts)
         ),
         "completion": None if answer is None else Completion(answer, at + timedelta(seconds=1)),
@@ -173,9 +174,11 @@ class Desk:
         """Purge a turn, a conversation, a user or a tenant."""
         return self.backend.purge(scope, Target(conversation, turn, tenant))
 
-    def rows(self, *keys: tuple[str, str, int], scope: Scope = ALICE, around: int = 0) -> list[tuple[str, str, int]]:
+    def rows(
+        self, *keys: tuple[str, str, int], scope: Scope = ALICE, around: int = 0, whole: bool = True
+    ) -> list[tuple[str, str, int]]:
         """Keys of the rows that come back for these keys."""
-        found = self.backend.rows(scope, [RowKey(*key) for key in keys], self.now, around)
+        found = self.backend.rows(scope, [RowKey(*key) for key in keys], self.now, around, whole)
         return [(row.key.conversation, row.key.turn, row.key.seq) for row in found]
 
     def embed(self, embedder: Embedder, limit: int = 1000) -> int:

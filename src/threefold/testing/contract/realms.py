@@ -1,4 +1,4 @@
-"""What realms beside the record rest on: owners by realm, labels, changing what was seen, reading several at once."""
+"""What realms beside the record rest on: owners by realm, labels, changing what was seen."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from threefold.errors import Conflict, Forbidden
+from threefold.errors import Conflict
 from threefold.model.codec import digest_of
 from threefold.model.commit import RecordTurn
 from threefold.model.record import TurnRecord
@@ -168,8 +168,7 @@ class RealmsContract(Contract):
         for before, after, waits in (
             (["river boat"], ["mountain hut"], 1),
             (["mountain hut"], ["mountain hut", "yellow paper"], 1),
-            (["mountain hut", "yellow paper"], ["yellow paper", "mountain hut"], 2),
-            (["yellow paper", "mountain hut"], ["yellow paper"], 0),
+            (["mountain hut", "yellow paper"], ["mountain hut"], 0),
         ):
             if desk.turn("a", "1") is None:
                 self.change(desk, before)
@@ -185,7 +184,7 @@ class RealmsContract(Contract):
                 for lists in ("lexical", "semantic"):
                     assert desk.find(text, lists, embedder=model, conversation="a")[0] == ("a", "1", seq)
         state = desk.backend.state(NOW, check=True)
-        assert (state.problems, state.counts["rows"], state.counts["vectors"]) == ((), 5, 5)
+        assert (state.problems, state.counts["rows"], state.counts["vectors"]) == ((), 4, 4)
         assert desk.purge("a").stores["vectors"] == 1
 
     @pytest.mark.capability("changing")
@@ -235,22 +234,3 @@ class RealmsContract(Contract):
         desk.now += timedelta(hours=1)
         assert (desk.turns("river"), desk.turn("a", "1")) == (set(), "expired")
         assert desk.backend.expire(desk.now) == 1
-
-    @pytest.mark.capability("records")
-    def test_several_records_are_read_at_once(self, desk: Desk) -> None:
-        """In order of the keys, each once; without those that are not there, over or another user's."""
-        for i in range(3):
-            desk.record(full_turn(f"c{i}", "1", f"mark{i}"))
-        desk.say("over", "1", "gone", ttl=timedelta(minutes=1))
-        keys = [("c2", "1"), ("c0", "1"), ("none", "1"), ("over", "1"), ("c2", "1"), ("c1", "9")]
-        now = NOW + timedelta(hours=1)
-        found = desk.backend.records(ALICE, keys, now)
-        assert [record.conversation for record in found] == ["c2", "c0"]
-        for record in found:
-            whole = desk.stored(record.conversation, record.turn).record
-            assert (record.rows, record.files, record.log) == (whole.rows, whole.files, whole.log)
-        assert desk.backend.records(Scope("bob"), keys, now) == ()
-        assert desk.backend.records(ALICE, [], now) == ()
-        desk.record(full_turn("apps", "1", "app"), Scope("alice", app="one"))
-        with refused(Forbidden):
-            desk.backend.records(Scope("alice", app="two"), [("apps", "1")], now)

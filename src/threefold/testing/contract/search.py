@@ -275,19 +275,3 @@ class SearchContract(Contract):
             assert len(whole) == 45
             for depth in (1, 5, 10, 20, 40):
                 assert desk.find(asked, name, depth=depth, embedder=model) == whole[:depth], (name, depth)  # type: ignore[arg-type]
-
-    @pytest.mark.capability("search.rows")
-    def test_rows_come_with_their_turn_and_its_neighbours(self, desk: Desk) -> None:
-        """All rows of the named turns, in order of conversation and position; unknown keys are left out."""
-        for i in range(5):
-            desk.record(make_turn("trip", f"{i}", f"prompt {i}", f"answer {i}", NOW + timedelta(minutes=i)))
-        desk.say("other", "x", "prompt")
-        two = [("trip", "2", 0), ("trip", "2", 1)]
-        assert desk.rows(("trip", "2", 1)) == two
-        around = [("trip", f"{i}", s) for i in (1, 2, 3) for s in (0, 1)]
-        assert desk.rows(("trip", "2", 0), around=1) == around
-        assert desk.rows(("trip", "0", 0), ("other", "x", 7), around=1) == [
-            ("other", "x", 0), ("trip", "0", 0), ("trip", "0", 1), ("trip", "1", 0), ("trip", "1", 1),
-        ]  # fmt: skip
-        assert desk.rows(("trip", "9", 0), ("nowhere", "2", 0)) == []
-        assert desk.rows() == []

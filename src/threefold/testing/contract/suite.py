@@ -75,6 +75,7 @@ CAPABILITIES = (
     "realms",
     "labels",
     "changing",
+    "changing.rows",
     "records",
     "mem.records",
     "mem.again",
