@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from math import ceil
 from typing import Final, NamedTuple
 
 from threefold.text.chunking.graphemes import cut_near, may_cut
@@ -71,40 +70,28 @@ class Filler:
         yield from self._filled(run, end, cuts)
 
     def _filled(self, start: int, end: int, cuts: Sequence[int]) -> Iterator[Body]:
-        """A range whose parts fit, in as few bodies as it takes, about as long as one another."""
-        left = self.size(start, end) if start < end else 0
+        """A range whose parts fit, as many of them in a body as it takes."""
         while start < end:
-            if left <= self._most and self.size(start, end) <= self._most:
-                yield self._trimmed(start, end)
-                return
-            # What is left is about the whole without what went; at the end it is counted.
-            wanted = left / max(2, ceil(left / self._most))
-            at = self._farthest(start, end, cuts, wanted)
+            at = self._farthest(start, end, cuts)
             yield self._trimmed(start, at)
-            left = max(left - self.size(start, at), 1)
             start = at
 
-    def _farthest(self, start: int, end: int, cuts: Sequence[int], wanted: float) -> int:
-        """The cut that leaves nearest to `wanted` tokens before it, and at most as many as a body has."""
+    def _farthest(self, start: int, end: int, cuts: Sequence[int]) -> int:
+        """The last cut, or the end, that leaves at most as many tokens before it as a body has."""
         first, stop = bisect_right(cuts, start), bisect_left(cuts, end)
+
+        def fits(place: int) -> bool:
+            return self.size(start, cuts[place] if place < stop else end) <= self._most
+
         # Looked for in longer and longer strides, so that nothing far longer than a body is counted.
         stride = 1
-        while first + stride < stop and self.size(start, cuts[first + stride]) <= wanted:
+        while first + stride <= stop and fits(first + stride):
             stride *= 2
-        low, high = first + stride // 2, min(first + stride, stop)
-        while low < high:
+        low, high = first + stride // 2, min(first + stride, stop + 1)
+        while low + 1 < high:
             middle = (low + high) // 2
-            if self.size(start, cuts[middle]) <= wanted:
-                low = middle + 1
-            else:
-                high = middle
-        over = cuts[low] if low < len(cuts) and cuts[low] < end else end
-        under = cuts[low - 1] if low > first else start
-        if under == start:
-            return over
-        if (more := self.size(start, over)) <= self._most and more - wanted < wanted - self.size(start, under):
-            return over
-        return under
+            low, high = (middle, high) if fits(middle) else (low, middle)
+        return cuts[low] if low < stop else end
 
     def _words(self, start: int, end: int) -> list[int]:
         return [match.start() for match in _WORD.finditer(self._text, start, end) if start < match.start() < end]
