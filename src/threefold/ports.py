@@ -65,10 +65,13 @@ class Store(Protocol):
         """Up to three candidate lists over the scope's rows that pass the filter."""
         ...
 
-    def rows(self, scope: Scope, keys: Sequence[RowKey], now: datetime, around: int = 0) -> tuple[StoredRow, ...]:
+    def rows(
+        self, scope: Scope, keys: Sequence[RowKey], now: datetime, around: int = 0, whole: bool = True
+    ) -> tuple[StoredRow, ...]:
         """All unexpired rows of the turns that `keys` name and of the `around` turns before and after each.
 
-        In order of conversation and position; unknown keys are left out.
+        In order of conversation and position; unknown keys are left out. With `whole` off only the rows that `keys`
+        name themselves, by their numbers in the turn; `around` must be 0 then.
         """
         ...
 
@@ -80,8 +83,12 @@ class Store(Protocol):
         """
         ...
 
-    def records(self, scope: Scope, keys: Sequence[tuple[str, str]], now: datetime) -> tuple[TurnRecord, ...]:
+    def records(
+        self, scope: Scope, keys: Sequence[tuple[str, str]], now: datetime, rows: bool = True
+    ) -> tuple[TurnRecord, ...]:
         """The records of the named turns (conversation, turn), in order of the keys; what is not there is left out.
+
+        Without `rows` these are not read: a record has none, and a block of its log whose text is a row's has no text.
 
         Raises:
             Forbidden: one belongs to another app of the same user.

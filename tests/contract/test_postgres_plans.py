@@ -101,6 +101,7 @@ CALLS: dict[str, Callable[[Desk, Scope], object]] = {
         "common", "semantic", scope=scope, embedder=MODEL, conversation="c3"
     ),
     "rows": lambda desk, scope: desk.rows(("c5", "5", 0), ("c3", "10", 1), scope=scope),
+    "rows alone": lambda desk, scope: desk.rows(("c5", "5", 0), ("c3", "10", 1), scope=scope, whole=False),
     "rows around": lambda desk, scope: desk.rows(("c5", "5", 0), ("c3", "10", 1), scope=scope, around=2),
     "turn": lambda desk, scope: desk.stored("c5", "5", scope),
     "catalog": lambda desk, scope: desk.catalog(scope=scope, limit=5),
@@ -108,6 +109,9 @@ CALLS: dict[str, Callable[[Desk, Scope], object]] = {
     "catalog by label": lambda desk, scope: desk.catalog(scope=scope, labels=(("label",), ("other", "label"))),
     "words, labelled": lambda desk, scope: desk.ask("common rare77", scope=scope, labels=(("label",),)),
     "records": lambda desk, scope: desk.backend.records(scope, [("c5", "5"), ("c3", "10")], desk.now),
+    "records without rows": lambda desk, scope: desk.backend.records(
+        scope, [("c5", "5"), ("c3", "10")], desk.now, rows=False
+    ),
     "catalog by ordinal": lambda desk, scope: desk.catalog("c5", scope, ordinal=-2),
     "conversations": lambda desk, scope: desk.conversations(scope, limit=3),
     "record": lambda desk, scope: desk.say("c5", "new", "new common", scope=scope),
@@ -134,6 +138,16 @@ def test_a_large_owner_touches_its_own_partitions(loaded: Loaded, name: str) -> 
     with loaded.database.telling() as report:
         CALLS[name](loaded.desk, loaded.large)
     assert {len(parts) for parts in report.touched().values()} <= {1}, report.touched()
+
+
+def test_rows_that_are_asked_for_alone_are_all_that_is_read(loaded: Loaded) -> None:
+    keys = [(f"c{n % 7}", f"{n}", 0) for n in range(0, LARGE_TURNS, 50)]
+    with loaded.database.telling() as report:
+        assert len(loaded.desk.rows(*keys, scope=loaded.large, whole=False)) == len(keys)
+    assert report.looked_at() < 6 * len(keys), report.plans
+    with loaded.database.telling() as report:
+        assert loaded.desk.backend.records(loaded.large, [key[:2] for key in keys], NOW, rows=False)
+    assert "rows" not in report.touched()
 
 
 @pytest.mark.parametrize("where", [{}, {"conversation": "c3"}, {"since": NOW - timedelta(minutes=600)}])

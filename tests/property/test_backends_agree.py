@@ -209,6 +209,14 @@ class BackendsAgree(RuleBasedStateMachine):
     def rows(self, scope: Scope, c: str, t: str, around: int) -> None:
         self.both(lambda desk: desk.backend.rows(scope, [RowKey(c, t, 0)], desk.now, around))
 
+    @rule(scope=scopes, keys=st.lists(st.tuples(conversations, names, st.integers(0, 3)), max_size=4))
+    def rows_alone(self, scope: Scope, keys: list[tuple[str, str, int]]) -> None:
+        self.both(lambda desk: desk.backend.rows(scope, [RowKey(*key) for key in keys], desk.now, whole=False))
+
+    @rule(scope=scopes, keys=st.lists(st.tuples(conversations, names), max_size=4), with_rows=st.booleans())
+    def records(self, scope: Scope, keys: list[tuple[str, str]], with_rows: bool) -> None:
+        self.both(lambda desk: desk.backend.records(scope, keys, desk.now, with_rows))
+
     @invariant()
     def every_turn_is_the_same(self) -> None:
         if not hasattr(self, "plain"):

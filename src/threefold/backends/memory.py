@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from threefold.backends import owned_moving, owned_search
-from threefold.backends.owned import Kept, Owned, Waiting
+from threefold.backends.owned import Kept, Owned, Waiting, without_rows
 from threefold.errors import BytesGone, Conflict, Forbidden, NotFound, Unavailable
 from threefold.model.candidates import Candidates
 from threefold.model.commit import Commit, Outcome, PutFeedback, RecordTurn, Write, outcome_of
@@ -92,11 +92,14 @@ class MemoryStore:
             owner = self._owner(query.scope)
             return owned_search.candidates(owner, query, self._model)
 
-    def rows(self, scope: Scope, keys: Sequence[RowKey], now: datetime, around: int = 0) -> tuple[StoredRow, ...]:
+    def rows(
+        self, scope: Scope, keys: Sequence[RowKey], now: datetime, around: int = 0, whole: bool = True
+    ) -> tuple[StoredRow, ...]:
         """See `Store.rows`."""
         with self._usable():
             owner = self._owner(scope)
             wanted: dict[tuple[str, str], Kept] = {}
+            named = set(keys)
             for key in keys:
                 turns = owner.in_order(key.conversation)
                 for i, kept in enumerate(turns):
@@ -110,6 +113,7 @@ class MemoryStore:
                 for key, kept in wanted.items()
                 if kept.live(now) and scope.app in (None, kept.record.app)
                 for row in kept.record.rows
+                if whole or RowKey(*key, row.seq) in named
             ]
             return tuple(sorted(found, key=lambda r: (r.key.conversation, r.position)))
 
@@ -129,10 +133,19 @@ class MemoryStore:
             record = replace(kept.record, rows=rows, files=files, title=owner.conversations[conversation].title)
             return StoredTurn(record, _ordinals(owner, kept, now)[0], tuple(kept.feedback))
 
-    def records(self, scope: Scope, keys: Sequence[tuple[str, str]], now: datetime) -> tuple[TurnRecord, ...]:
+    def records(
+        self, scope: Scope, keys: Sequence[tuple[str, str]], now: datetime, rows: bool = True
+    ) -> tuple[TurnRecord, ...]:
         """See `Store.records`."""
-        found = (self.turn(scope, *key, now) for key in dict.fromkeys(keys))
-        return tuple(turn.record for turn in found if isinstance(turn, StoredTurn))
+        with self._usable():
+            own = self._owner(scope).turns
+            found = [(key, self.turn(scope, *key, now)) for key in dict.fromkeys(keys)]
+            records = [
+                replace(turn.record, title=own[key].record.title or None)
+                for key, turn in found
+                if isinstance(turn, StoredTurn)
+            ]
+            return tuple(records if rows else map(without_rows, records))
 
     def catalog(self, scope: Scope, query: CatalogQuery) -> tuple[CatalogEntry, ...]:
         """See `Store.catalog`."""

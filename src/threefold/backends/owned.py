@@ -164,3 +164,13 @@ class Owned:
         """Whether the row waits with the text that was claimed: its turn may have been recorded anew since."""
         kept = self.turns.get((row.key.conversation, row.key.turn))
         return kept is not None and any(r.seq == row.key.seq and r.spoken == row.text for r in kept.record.rows)
+
+
+def without_rows(record: TurnRecord) -> TurnRecord:
+    """The record as it is read without its rows: what a row says is not in the log either."""
+    said = {row.path: row.text for row in record.rows}
+    blocks = tuple(
+        replace(block, text=None) if block.text is not None and block.text == said.get(block.path) else block
+        for block in record.log.blocks
+    )
+    return replace(record, log=replace(record.log, blocks=blocks), rows=())

@@ -68,17 +68,18 @@ def pack_log(log: TurnLog, rows: Sequence[Row]) -> bytes:
     return pack(value)
 
 
-def unpack_log(data: bytes, texts: Mapping[int, str]) -> TurnLog:
-    """The TurnLog, its texts filled in from the rows (number in the turn → text).
+def unpack_log(data: bytes, texts: Mapping[int, str] | None) -> TurnLog:
+    """The TurnLog, its texts filled in from the rows (number in the turn → text), or with None left out.
 
     Raises:
         IntegrityError: where a row is missing or the bytes are damaged.
     """
     value = unpack(data)
     for block in value["blocks"]:
-        if "row" in block:
+        row = block.pop("row", None)
+        if row is not None and texts is not None:
             try:
-                block["text"] = texts[block.pop("row")]
+                block["text"] = texts[row]
             except KeyError:
                 raise IntegrityError(
                     f"row of block {block['path']!r} of turn {value['turn_id']!r} is missing"

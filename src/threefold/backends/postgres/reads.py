@@ -36,25 +36,36 @@ _NEAR = """near AS (
         SELECT n.number FROM threefold.turns AS n WHERE n.owner = %(owner)s AND n.conversation = w.conversation
         AND (n.started, n.name) > (w.started, w.name) ORDER BY n.started, n.name LIMIT %(around)s) AS after
 )"""
+# The named rows. OFFSET 0 keeps each look-up one by its whole key: of many, the planner would read all the owner has.
+_ALONE = """unnest(%(conversations)s::text[], %(turns)s::text[], %(seqs)s::integer[]) AS k (conversation, turn, seq)
+    CROSS JOIN LATERAL (SELECT * FROM threefold.conversations AS c
+        WHERE c.owner = %(owner)s AND c.name = k.conversation OFFSET 0) AS c
+    CROSS JOIN LATERAL (SELECT * FROM threefold.turns AS t
+        WHERE t.owner = %(owner)s AND t.conversation = c.number AND t.name = k.turn OFFSET 0) AS t
+    CROSS JOIN LATERAL (SELECT * FROM threefold.rows AS r
+        WHERE r.owner = %(owner)s AND r.turn = t.number AND r.seq = k.seq OFFSET 0) AS r"""
 
 
-def rows(db: Db, scope: Scope, keys: Sequence[RowKey], now: datetime, around: int) -> tuple[StoredRow, ...]:
-    """Rows of the named turns and their neighbours, in order of conversation and position."""
-    named = sorted({(key.conversation, key.turn) for key in keys})
+def rows(
+    db: Db, scope: Scope, keys: Sequence[RowKey], now: datetime, around: int, whole: bool
+) -> tuple[StoredRow, ...]:
+    """Rows of the named turns and their neighbours, or the named rows, in order of conversation and position."""
+    named = sorted({key._replace(seq=0) if whole else key for key in keys})
     parts, source = ([_KEYS, _NEAR], "near") if around else ([_KEYS], "wanted")
+    of_turns = f"""{source} AS n JOIN threefold.turns AS t ON t.owner = %(owner)s AND t.number = n.number
+        JOIN threefold.conversations AS c ON c.owner = %(owner)s AND c.number = t.conversation
+        JOIN threefold.rows AS r ON r.owner = %(owner)s AND r.turn = t.number"""
     found = fetch(
         db,
-        f"""WITH {", ".join(parts)}
-            SELECT c.name, t.name, t.agent, r.position, {ROW}
-            FROM {source} AS n JOIN threefold.turns AS t ON t.owner = %(owner)s AND t.number = n.number
-            JOIN threefold.conversations AS c ON c.owner = %(owner)s AND c.number = t.conversation
-            JOIN threefold.rows AS r ON r.owner = %(owner)s AND r.turn = t.number
+        f"""{"WITH " + ", ".join(parts) if whole else ""}
+            SELECT c.name, t.name, t.agent, r.position, {ROW} FROM {of_turns if whole else _ALONE}
             WHERE {LIVE} AND (%(app)s::text IS NULL OR t.app = %(app)s)
             ORDER BY c.name, r.position""",
         {
             "owner": owner_key(scope),
-            "conversations": [conversation for conversation, _ in named],
-            "turns": [turn for _, turn in named],
+            "conversations": [key.conversation for key in named],
+            "turns": [key.turn for key in named],
+            "seqs": [key.seq for key in named],
             "around": around,
             "now": to_micros(now),
             "app": scope.app,
@@ -66,40 +77,41 @@ def rows(db: Db, scope: Scope, keys: Sequence[RowKey], now: datetime, around: in
     )
 
 
-def records(db: Db, scope: Scope, keys: Sequence[tuple[str, str]], now: datetime) -> tuple[TurnRecord, ...]:
-    """The records of the named turns that are there and not over, in order of the keys."""
+def records(
+    db: Db, scope: Scope, keys: Sequence[tuple[str, str]], now: datetime, with_rows: bool
+) -> tuple[TurnRecord, ...]:
+    """The records of the named turns that are there and not over, in order of the keys; `with_rows` or without."""
     keys = list(dict.fromkeys(keys))
     mine = {
         "owner": owner_key(scope),
         "conversations": [conversation for conversation, _ in keys],
         "turns": [turn for _, turn in keys],
-        "now": to_micros(now),
     }
     heads = run(
         db,
         f"""WITH {_KEYS} SELECT t.number, c.name, t.name, t.title, {TURN}
             FROM wanted AS n JOIN threefold.turns AS t ON t.owner = %(owner)s AND t.number = n.number
-            JOIN threefold.conversations AS c ON c.owner = %(owner)s AND c.number = t.conversation WHERE {LIVE}""",
+            JOIN threefold.conversations AS c ON c.owner = %(owner)s AND c.number = t.conversation""",
         mine,
     )
-    rows = run(
-        db,
-        f"""WITH {_KEYS} SELECT r.turn, {ROW} FROM wanted AS n
-            JOIN threefold.rows AS r ON r.owner = %(owner)s AND r.turn = n.number ORDER BY r.turn, r.seq""",
-        mine,
-    )
+    every_row = f"""WITH {_KEYS} SELECT r.turn, {ROW} FROM wanted AS n
+                    JOIN threefold.rows AS r ON r.owner = %(owner)s AND r.turn = n.number ORDER BY r.turn, r.seq"""
+    rows = run(db, every_row, mine) if with_rows else None
     files = run(
         db,
         f"""WITH {_KEYS} SELECT f.turn, f.path, f.digest, f.size, f.mime FROM wanted AS n
             JOIN threefold.files AS f ON f.owner = %(owner)s AND f.turn = n.number ORDER BY f.turn, f.path""",
         mine,
     )
-    rows_of, files_of = grouped(rows.fetchall()), grouped(files.fetchall())
+    rows_of = None if rows is None else grouped(rows.fetchall())
+    files_of = grouped(files.fetchall())
     found = {}
     for number, conversation, name, title, *columns in heads.fetchall():
         if scope.app is not None and columns[2] != scope.app:
             raise Forbidden(f"turn {name!r} of conversation {conversation!r} belongs to another app")
-        own = rows_of.get(number, ()), files_of.get(number, ())
+        if columns[3] is not None and columns[3] <= to_micros(now):
+            continue
+        own = None if rows_of is None else rows_of.get(number, ()), files_of.get(number, ())
         found[conversation, name] = make_record(conversation, name, given(title), columns, *own)
     return tuple(found[key] for key in keys if key in found)
 

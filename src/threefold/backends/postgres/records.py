@@ -42,17 +42,17 @@ def make_record(
     turn: str,
     title: str | None,
     columns: Sequence[Any],
-    rows: Iterable[Sequence[Any]],
+    rows: Iterable[Sequence[Any]] | None,
     files: Iterable[Sequence[Any]],
 ) -> TurnRecord:
-    """A turn from `TURN`'s columns, its rows and its files."""
+    """A turn from `TURN`'s columns, its rows, None where these were not read, and its files."""
     state, agent, app, expires, digest, head, log, replay, labels = columns
-    own_rows = tuple(make_row(turn, row) for row in rows)
+    own_rows = tuple(make_row(turn, row) for row in rows or ())
     return TurnRecord(
         conversation=conversation,
         turn=turn,
         state=state,
-        log=unpack_log(log, {row.seq: row.text for row in own_rows}),
+        log=unpack_log(log, None if rows is None else {row.seq: row.text for row in own_rows}),
         rows=own_rows,
         files=make_files(files),
         replay={} if replay is None else unpack(replay),

@@ -82,17 +82,21 @@ class PostgresStore:
         """See `Store.candidates`."""
         return self._database.read(owner_key(query.scope), lambda db: search.candidates(db, query))
 
-    def rows(self, scope: Scope, keys: Sequence[RowKey], now: datetime, around: int = 0) -> tuple[StoredRow, ...]:
+    def rows(
+        self, scope: Scope, keys: Sequence[RowKey], now: datetime, around: int = 0, whole: bool = True
+    ) -> tuple[StoredRow, ...]:
         """See `Store.rows`."""
-        return self._database.read(owner_key(scope), lambda db: reads.rows(db, scope, keys, now, around))
+        return self._database.read(owner_key(scope), lambda db: reads.rows(db, scope, keys, now, around, whole))
 
     def turn(self, scope: Scope, conversation: str, turn: str, now: datetime) -> StoredTurn | Gone | None:
         """See `Store.turn`."""
         return self._database.read(owner_key(scope), lambda db: reads.turn(db, scope, conversation, turn, now))
 
-    def records(self, scope: Scope, keys: Sequence[tuple[str, str]], now: datetime) -> tuple[TurnRecord, ...]:
+    def records(
+        self, scope: Scope, keys: Sequence[tuple[str, str]], now: datetime, rows: bool = True
+    ) -> tuple[TurnRecord, ...]:
         """See `Store.records`."""
-        return self._database.read(owner_key(scope), lambda db: reads.records(db, scope, keys, now))
+        return self._database.read(owner_key(scope), lambda db: reads.records(db, scope, keys, now, rows))
 
     def catalog(self, scope: Scope, query: CatalogQuery) -> tuple[CatalogEntry, ...]:
         """See `Store.catalog`."""

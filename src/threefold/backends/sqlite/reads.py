@@ -52,9 +52,9 @@ def turn(db: apsw.Connection, scope: Scope, conversation: str, name: str, now: d
 
 
 def records(
-    db: apsw.Connection, scope: Scope, keys: Sequence[tuple[str, str]], now: datetime
+    db: apsw.Connection, scope: Scope, keys: Sequence[tuple[str, str]], now: datetime, rows: bool
 ) -> tuple[TurnRecord, ...]:
-    """The records of the named turns that are there and not over."""
+    """The records of the named turns that are there and not over; without `rows` these are not read."""
     owner = find_owner(db, scope)
     if owner is None:
         return ()
@@ -70,7 +70,7 @@ def records(
     if foreign is not None:
         raise Forbidden(f"turn {foreign[4]!r} of conversation {foreign[3]!r} belongs to another app")
     live = [number for number, _, expires, *_ in found if expires is None or expires > to_micros(now)]
-    return read_records(db, owner, live)
+    return read_records(db, owner, live, rows)
 
 
 def _ordinal(db: apsw.Connection, conversation: int, started: int, name: str, now: datetime) -> int:

@@ -20,8 +20,10 @@ def read_record(db: apsw.Connection, owner: int, number: int) -> TurnRecord:
     return read_records(db, owner, [number])[0]
 
 
-def read_records(db: apsw.Connection, owner: int, numbers: Sequence[int]) -> tuple[TurnRecord, ...]:
-    """The records of turns that are there, in their order: four statements, however many."""
+def read_records(
+    db: apsw.Connection, owner: int, numbers: Sequence[int], with_rows: bool = True
+) -> tuple[TurnRecord, ...]:
+    """The records of turns that are there, in their order: four statements, however many; or three, `with_rows` off."""
     mine = (json.dumps(numbers), owner)
     heads = fetch(
         db,
@@ -31,14 +33,18 @@ def read_records(db: apsw.Connection, owner: int, numbers: Sequence[int]) -> tup
         mine,
     )
     of_turn = "FROM json_each(?) AS wanted CROSS JOIN {0} AS r ON r.turn = wanted.value AND +r.owner = ? ORDER BY {1}"
-    rows = _grouped(fetch(db, f"SELECT r.turn, {ROW} {of_turn.format('rows', 'r.turn, r.seq')}", mine))
+    every_row = f"SELECT r.turn, {ROW} {of_turn.format('rows', 'r.turn, r.seq')}"
+    rows = _grouped(fetch(db, every_row, mine)) if with_rows else None
     files = _grouped(
         fetch(db, f"SELECT r.turn, r.path, r.digest, r.size, r.mime {of_turn.format('files', 'r.turn, r.path')}", mine)
     )
     labels = _grouped(fetch(db, f"SELECT r.turn, r.label {of_turn.format('labels', 'r.turn, r.label')}", mine))
-    return tuple(
-        _record(head, rows.get(head[1], ()), files.get(head[1], ()), labels.get(head[1], ())) for head in heads
-    )
+    found = []
+    for head in heads:
+        number = head[1]
+        own = None if rows is None else rows.get(number, ())
+        found.append(_record(head, own, files.get(number, ()), labels.get(number, ())))
+    return tuple(found)
 
 
 def _grouped(found: Sequence[tuple[Any, ...]]) -> Mapping[int, list[Sequence[Any]]]:
@@ -50,15 +56,18 @@ def _grouped(found: Sequence[tuple[Any, ...]]) -> Mapping[int, list[Sequence[Any
 
 
 def _record(
-    head: Sequence[Any], rows: Sequence[Sequence[Any]], files: Sequence[Sequence[Any]], labels: Sequence[Sequence[Any]]
+    head: Sequence[Any],
+    rows: Sequence[Sequence[Any]] | None,
+    files: Sequence[Sequence[Any]],
+    labels: Sequence[Sequence[Any]],
 ) -> TurnRecord:
     conversation, _, name, state, agent, app, expires, digest, submitted, log, replay, title = head
-    own = tuple(make_row(name, *row) for row in rows)
+    own = tuple(make_row(name, *row) for row in rows or ())
     return TurnRecord(
         conversation=conversation,
         turn=name,
         state=state,
-        log=unpack_log(bytes(log), {row.seq: row.text for row in own}),
+        log=unpack_log(bytes(log), None if rows is None else {row.seq: row.text for row in own}),
         rows=own,
         files=tuple(FileEntry(*file) for file in files),
         replay={} if replay is None else unpack(bytes(replay)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from typing import Any
 
 import apsw
 
@@ -50,13 +51,41 @@ def make_row(
     return Row(seq, role, event_type, path, text, from_micros(at), kept, author)
 
 
+# Of a row `r` with its turn `t` and its conversation `c`.
+_STORED = f"SELECT c.name, t.name, t.agent, r.position, {ROW}"
+_SEEN = f"{LIVE} AND (? IS NULL OR t.app = ?) ORDER BY c.name, r.position"
+
+
 def rows(
-    db: apsw.Connection, scope: Scope, keys: Sequence[RowKey], now: datetime, around: int
+    db: apsw.Connection, scope: Scope, keys: Sequence[RowKey], now: datetime, around: int, whole: bool
 ) -> tuple[StoredRow, ...]:
-    """Rows of the named turns and their neighbours, in order of conversation and position."""
+    """Rows of the named turns and their neighbours, or the named rows, in order of conversation and position."""
     owner = find_owner(db, scope)
     if owner is None:
         return ()
+    seen = (to_micros(now), scope.app, scope.app)
+    found = _of_turns(db, owner, keys, around, seen) if whole else _named(db, owner, keys, seen)
+    return tuple(
+        StoredRow(RowKey(name, turn, rest[0]), make_row(turn, *rest), position, agent)
+        for name, turn, agent, position, *rest in found
+    )
+
+
+def _named(db: apsw.Connection, owner: int, keys: Sequence[RowKey], seen: tuple[object, ...]) -> Sequence[Any]:
+    return fetch(
+        db,
+        f"""{_STORED} FROM json_each(?) AS wanted
+            CROSS JOIN conversations AS c ON c.owner = ? AND c.name = wanted.value ->> 0
+            CROSS JOIN turns AS t ON t.conversation = c.id AND t.name = wanted.value ->> 1
+            CROSS JOIN rows AS r ON r.turn = t.id AND r.seq = wanted.value ->> 2 AND +r.owner = c.owner
+            WHERE {_SEEN}""",
+        (json.dumps(list(set(keys))), owner, *seen),
+    )
+
+
+def _of_turns(
+    db: apsw.Connection, owner: int, keys: Sequence[RowKey], around: int, seen: tuple[object, ...]
+) -> Sequence[Any]:
     names = sorted({(key.conversation, key.turn) for key in keys})
     # CROSS JOIN keeps SQLite to this order, from the short list inwards.
     named = fetch(
@@ -70,18 +99,12 @@ def rows(
     if around:
         for _, conversation, started, name in named:
             turns.update(_neighbours(db, conversation, started, name, around))
-    values = (owner, json.dumps(sorted(turns)), to_micros(now), scope.app, scope.app)
-    found_rows = fetch(
+    return fetch(
         db,
-        f"""SELECT c.name, t.name, t.agent, r.position, {ROW}
+        f"""{_STORED}
             FROM rows AS r JOIN turns AS t ON t.id = r.turn JOIN conversations AS c ON c.id = r.conversation
-            WHERE +r.owner = ? AND r.turn IN (SELECT value FROM json_each(?)) AND {LIVE} AND (? IS NULL OR t.app = ?)
-            ORDER BY c.name, r.position""",
-        values,
-    )
-    return tuple(
-        StoredRow(RowKey(name, turn, rest[0]), make_row(turn, *rest), position, agent)
-        for name, turn, agent, position, *rest in found_rows
+            WHERE +r.owner = ? AND r.turn IN (SELECT value FROM json_each(?)) AND {_SEEN}""",
+        (owner, json.dumps(sorted(turns)), *seen),
     )
 
 

@@ -74,10 +74,12 @@ class SqliteStore:
         with self._readers.snapshot() as db:
             return search.candidates(db, query, self._caches)
 
-    def rows(self, scope: Scope, keys: Sequence[RowKey], now: datetime, around: int = 0) -> tuple[StoredRow, ...]:
+    def rows(
+        self, scope: Scope, keys: Sequence[RowKey], now: datetime, around: int = 0, whole: bool = True
+    ) -> tuple[StoredRow, ...]:
         """See `Store.rows`."""
         with self._readers.snapshot() as db:
-            return rows.rows(db, scope, keys, now, around)
+            return rows.rows(db, scope, keys, now, around, whole)
 
     def turn(self, scope: Scope, conversation: str, turn: str, now: datetime) -> StoredTurn | Gone | None:
         """See `Store.turn`."""
@@ -86,12 +88,14 @@ class SqliteStore:
         with self._readers.snapshot() as db:
             return reads.turn(db, scope, conversation, turn, now)
 
-    def records(self, scope: Scope, keys: Sequence[tuple[str, str]], now: datetime) -> tuple[TurnRecord, ...]:
+    def records(
+        self, scope: Scope, keys: Sequence[tuple[str, str]], now: datetime, rows: bool = True
+    ) -> tuple[TurnRecord, ...]:
         """See `Store.records`."""
         from threefold.backends.sqlite import reads
 
         with self._readers.snapshot() as db:
-            return reads.records(db, scope, keys, now)
+            return reads.records(db, scope, keys, now, rows)
 
     def catalog(self, scope: Scope, query: CatalogQuery) -> tuple[CatalogEntry, ...]:
         """See `Store.catalog`."""

@@ -80,7 +80,9 @@ def find(scope: Scope, ports: Ports, request: Request) -> Results:
         warnings += ("a few turns or conversations fill the lists: others may stand deeper; narrow the search",)
     groups = groups[request.offset : wanted]
     keys = [placing.rows.key(turn[0]) for _, turns in groups for turn in turns]
-    rows = ports.store.rows(scope, keys, where.now, neighbours) if keys else ()
+    # A hit shows its best row alone; what else its turn and those around it say is for snippets.
+    around = neighbours if snippets else 0
+    rows = ports.store.rows(scope, keys, where.now, around, whole=bool(snippets)) if keys else ()
 
     shown = Presentation(query.terms + _variants(found), snippets, neighbours, request.explain)
     hits = present(placing, groups, rows, shown)

@@ -173,9 +173,11 @@ class Desk:
         """Purge a turn, a conversation, a user or a tenant."""
         return self.backend.purge(scope, Target(conversation, turn, tenant))
 
-    def rows(self, *keys: tuple[str, str, int], scope: Scope = ALICE, around: int = 0) -> list[tuple[str, str, int]]:
+    def rows(
+        self, *keys: tuple[str, str, int], scope: Scope = ALICE, around: int = 0, whole: bool = True
+    ) -> list[tuple[str, str, int]]:
         """Keys of the rows that come back for these keys."""
-        found = self.backend.rows(scope, [RowKey(*key) for key in keys], self.now, around)
+        found = self.backend.rows(scope, [RowKey(*key) for key in keys], self.now, around, whole)
         return [(row.key.conversation, row.key.turn, row.key.seq) for row in found]
 
     def embed(self, embedder: Embedder, limit: int = 1000) -> int:

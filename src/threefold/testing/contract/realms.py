@@ -254,3 +254,25 @@ class RealmsContract(Contract):
         desk.record(full_turn("apps", "1", "app"), Scope("alice", app="one"))
         with refused(Forbidden):
             desk.backend.records(Scope("alice", app="two"), [("apps", "1")], now)
+
+    @pytest.mark.capability("records")
+    def test_records_are_read_without_their_rows(self, desk: Desk) -> None:
+        """What a row says is not in the log then either; all else is there."""
+        for i in range(3):
+            desk.record(full_turn(f"c{i}", "1", f"mark{i}"))
+        desk.record(make_turn("empty", "1"))
+        desk.say("over", "1", "gone", ttl=timedelta(minutes=1))
+        keys, now = [("c2", "1"), ("c0", "1"), ("none", "1"), ("over", "1"), ("empty", "1")], NOW + timedelta(hours=1)
+        whole = desk.backend.records(ALICE, keys, now)
+        bare = desk.backend.records(ALICE, keys, now, rows=False)
+        assert [record.conversation for record in bare] == ["c2", "c0", "empty"]
+        for one, other in zip(bare, whole, strict=True):
+            assert replace(one, log=other.log, rows=other.rows) == other
+            said = {row.path for row in other.rows}
+            blocks = tuple(replace(b, text=None) if b.path in said else b for b in other.log.blocks)
+            assert (one.rows, one.log) == ((), replace(other.log, blocks=blocks))
+        assert any(block.text is None for block in bare[0].log.blocks)
+        assert desk.backend.records(Scope("bob"), keys, now, rows=False) == ()
+        desk.record(full_turn("apps", "1", "app"), Scope("alice", app="one"))
+        with refused(Forbidden):
+            desk.backend.records(Scope("alice", app="two"), [("apps", "1")], now, rows=False)

@@ -8,6 +8,7 @@ from math import log
 import pytest
 
 from threefold.model.query import LISTS, TOLD, Filter, Query
+from threefold.model.rows import RowKey
 from threefold.model.scope import Scope
 from threefold.model.turn import Completion, Note
 from threefold.search.spelling import MAX_CORRECTED
@@ -291,3 +292,23 @@ class SearchContract(Contract):
         ]  # fmt: skip
         assert desk.rows(("trip", "9", 0), ("nowhere", "2", 0)) == []
         assert desk.rows() == []
+
+    @pytest.mark.capability("search.rows")
+    def test_rows_come_alone_where_their_turn_is_not_asked_for(self, desk: Desk) -> None:
+        """Each once, in order of conversation and position, as they come with their turn; none that are over."""
+        for i in range(3):
+            desk.record(full_turn("trip", f"{i}", f"mark{i}", NOW + timedelta(minutes=i)))
+        desk.say("other", "x", "prompt", ttl=timedelta(hours=1))
+        desk.say("apps", "x", "prompt", Scope("alice", app="one"))
+        wanted = [("trip", "1", 2), ("other", "x", 0), ("trip", "0", 1), ("trip", "1", 0), ("trip", "1", 2)]
+        found = [("other", "x", 0), ("trip", "0", 1), ("trip", "1", 0), ("trip", "1", 2)]
+        assert desk.rows(*wanted, ("trip", "1", 99), ("trip", "9", 0), ("nowhere", "1", 0), whole=False) == found
+        keys = [RowKey(*key) for key in found]
+        whole = {row.key: row for row in desk.backend.rows(ALICE, keys, NOW)}
+        assert desk.backend.rows(ALICE, keys, NOW, whole=False) == tuple(whole[key] for key in keys)
+        desk.now += timedelta(hours=2)
+        assert desk.rows(*wanted, whole=False) == found[1:]
+        assert desk.rows(whole=False) == []
+        assert desk.rows(*wanted, scope=BOB, whole=False) == []
+        for app, seen in (("one", [("apps", "x", 0)]), ("two", []), (None, [("apps", "x", 0)])):
+            assert desk.rows(("apps", "x", 0), scope=Scope("alice", app=app), whole=False) == seen
