@@ -25,7 +25,7 @@ from _metrics import distinct, mean, measure
 from _store import embed, open_store, progress
 
 import threefold
-from threefold.text.chunking import STRATEGIES
+from threefold.model.document import STRATEGIES
 
 Span = tuple[int, int]
 

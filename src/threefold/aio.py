@@ -27,6 +27,7 @@ from threefold.app import restore as restore_store
 from threefold.errors import Unavailable
 from threefold.realms.conv import Conv
 from threefold.realms.conv.recorder import TurnHandle
+from threefold.realms.doc import Doc
 from threefold.realms.mem import Mem
 
 THREADS = 32
@@ -77,7 +78,7 @@ class Face:
     def _faced(self, value: Any) -> Any:
         if isinstance(value, TurnHandle):
             return AsyncTurn(value, self._pool)
-        return Face(value, self._pool) if isinstance(value, Handle | Commons | Conv | Mem) else value
+        return Face(value, self._pool) if isinstance(value, Handle | Commons | Conv | Mem | Doc) else value
 
     def __dir__(self) -> list[str]:
         return [name for name in dir(self._target) if not name.startswith("_")]

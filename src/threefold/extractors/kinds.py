@@ -8,6 +8,7 @@ from typing import Final, Literal
 Kind = Literal["text", "html", "pdf", "office", "old office", "binary"]
 _LOOKED_AT: Final = 1_024
 _BOMS: Final = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
+_ENDINGS: Final = (".html", ".htm", ".xhtml")
 _HTML: Final = ("text/html", "application/xhtml+xml")
 # Bytes that no text has, in any encoding of which every character of ASCII is one byte.
 _CONTROLS: Final = frozenset(range(32)) - frozenset(b"\t\n\r\f\x0b\x1b\x08")
@@ -22,18 +23,19 @@ def kind_of(data: bytes, mime: str | None = None, name: str = "") -> Kind:
         return "office"
     if head.startswith(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"):
         return "old office"
-    if not head.startswith(_BOMS) and not _CONTROLS.isdisjoint(head) and not _is_wide(head):
-        return "binary"
     said = plain_type(mime)
-    if said in _HTML:
-        return "html"
-    if said.startswith(("image/", "audio/", "video/")) and said != "image/svg+xml":
+    if _is_binary(head) or (said.startswith(("image/", "audio/", "video/")) and said != "image/svg+xml"):
         return "binary"
+    return "html" if said in _HTML or (not said and _looks_like_html(head, name)) else "text"
+
+
+def _is_binary(head: bytes) -> bool:
+    return not head.startswith(_BOMS) and not _CONTROLS.isdisjoint(head) and not _is_wide(head)
+
+
+def _looks_like_html(head: bytes, name: str) -> bool:
     begins = head.lstrip(b"\xef\xbb\xbf \t\r\n").lower()
-    looks = begins.startswith((b"<!doctype html", b"<html"))
-    if not said and (looks or PurePath(name).suffix.lower() in (".html", ".htm", ".xhtml")):
-        return "html"
-    return "text"
+    return begins.startswith((b"<!doctype html", b"<html")) or PurePath(name).suffix.lower() in _ENDINGS
 
 
 def plain_type(mime: str | None) -> str:

@@ -9,11 +9,11 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 from threefold.errors import InvalidInput
-from threefold.extractors.opendocument import opendocument
 from threefold.extractors.ooxml import presentation, sheets, writing
+from threefold.extractors.opendocument import opendocument
 from threefold.extractors.packed import Packed
 from threefold.model.document import Extracted
 
@@ -36,7 +36,7 @@ def read_office(data: bytes, mime: str | None = None, what: str = "content") -> 
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError) as error:
         # A RuntimeError is how a member says that it needs a password.
         raise InvalidInput(f"{what} is damaged or encrypted: {error}") from None
-    except (ElementTree.ParseError, KeyError, ValueError, IndexError) as error:
+    except (ET.ParseError, KeyError, ValueError, IndexError) as error:
         if isinstance(error, InvalidInput):
             raise
         raise InvalidInput(f"{what} is a damaged office file: {error}") from None

@@ -29,8 +29,7 @@ def _parts(parent: Element) -> Iterator[str]:
         if each.tag in _LEFT_OUT:
             continue
         if each.tag == f"{_TEXT}h":
-            level = each.get(f"{_TEXT}outline-level", "1")
-            yield "#" * min(6, int(level) if level.isdecimal() and int(level) else 1) + " " + " ".join(_said(each).split())
+            yield "#" * _level(each.get(f"{_TEXT}outline-level", "1")) + " " + " ".join(_said(each).split())
         elif each.tag == f"{_TEXT}p":
             yield _said(each)
         elif each.tag == f"{_TEXT}list":
@@ -43,6 +42,10 @@ def _parts(parent: Element) -> Iterator[str]:
             if each.tag == f"{_DRAW}page" and (name := each.get(f"{_DRAW}name")):
                 yield f"## {' '.join(name.split())}"
             yield from _parts(each)
+
+
+def _level(written: str) -> int:
+    return min(max(int(written), 1), 6) if written.isdecimal() else 1
 
 
 def _items(parent: Element, depth: int) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import zipfile
 from typing import Final, Self
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 from threefold.errors import InvalidInput
 
@@ -55,7 +55,7 @@ class Packed:
         """A member as text."""
         return self.read(name).decode("utf-8", "replace")
 
-    def xml(self, name: str) -> ElementTree.Element:
+    def xml(self, name: str) -> ET.Element:
         """A member as XML. Entities that are defined in it are refused: they may stand for any amount of text.
 
         Raises:
@@ -64,7 +64,7 @@ class Packed:
         data = self.read(name)
         if b"<!ENTITY" in data:
             raise InvalidInput(f"{self.what}: its part {name!r} defines entities of XML, which are not followed")
-        return ElementTree.fromstring(data)  # noqa: S314 - without entities nothing grows, and none are fetched
+        return ET.fromstring(data)  # noqa: S314 - without entities nothing grows, and none are fetched
 
     def __enter__(self) -> Self:
         return self

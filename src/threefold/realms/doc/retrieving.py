@@ -131,9 +131,8 @@ def retrieve(scope: Scope, ports: Ports, place: Place, asked: Asked) -> Retrieve
         found = ports.store.candidates(query)
         placing = rank(_nameless(found), query, ranking)
         best = placing.order[: asked.limit].tolist()
-        ranked += [
-            _Ranked(float(placing.score[n]), order, i, placing.rows.key(n), n, placing, shelf) for i, n in enumerate(best)
-        ]
+        for i, n in enumerate(best):
+            ranked.append(_Ranked(float(placing.score[n]), order, i, placing.rows.key(n), n, placing, shelf))
         warnings.update(dict.fromkeys((*said, *found.warnings)))
         corrections.update(found.corrections)
         terms += query.terms
@@ -178,7 +177,7 @@ def _hits(ranked: Sequence[_Ranked], terms: Sequence[str], explain: bool) -> Ite
     for each in ranked:
         by_shelf.setdefault(each.shelf, []).append(each.key)
     rows = {shelf: shelf.rows(keys) for shelf, keys in by_shelf.items()}
-    known = {shelf: shelf.documents(list(dict.fromkeys(k.conversation for k in keys))) for shelf, keys in by_shelf.items()}
+    known = {shelf: shelf.documents(list({key.conversation: None for key in keys})) for shelf, keys in by_shelf.items()}
     for each in ranked:
         row, document = rows[each.shelf].get(each.key), known[each.shelf].get(each.key.conversation)
         if row is None or document is None:  # removed in this moment
@@ -186,8 +185,10 @@ def _hits(ranked: Sequence[_Ranked], terms: Sequence[str], explain: bool) -> Ite
         chunk: Passage = passage_of(document.id, row.row)
         matches = excerpt(chunk.text, terms, len(chunk.text)).matches
         steps = each.placing.entry(each.number).explain() if explain else None
-        yield DocHit(chunk.ref, document.id, document.source, document.title, chunk.text, chunk.start, chunk.end,
-                     chunk.number, each.score, chunk.headings, chunk.page, matches, document.metadata, steps)  # fmt: skip
+        yield DocHit(
+            chunk.ref, document.id, document.source, document.title, chunk.text, chunk.start, chunk.end, chunk.number,
+            each.score, chunk.headings, chunk.page, matches, document.metadata, steps,
+        )  # fmt: skip
 
 
 def _mode(lists: Sequence[ListName], semantic: bool) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from threefold.text.chunking.graphemes import cut_near, may_cut
@@ -44,28 +45,26 @@ class Filler:
         body = self._trimmed(start, end)
         return self._count(self._text[body.start : body.end])
 
-    def divide(self, levels: Sequence[Cuts], headings: Sequence[int]) -> list[Body]:
+    def divide(self, levels: Sequence[Cuts]) -> list[Body]:
         """The text as bodies, cut at the first of `levels` that makes them fit."""
         found = self._divided(0, len(self._text), [*levels, self._words])
-        return [body for body in self._without_crumbs(found, headings) if body.end > body.start]
+        return [body for body in self._without_crumbs(found) if body.end > body.start]
 
     def _divided(self, start: int, end: int, levels: Sequence[Cuts]) -> Iterator[Body]:
         if self.size(start, end) <= self._most:
             yield self._trimmed(start, end)
             return
-        for depth, level in enumerate(levels):
-            if cuts := level(start, end):
-                break
-        else:
+        found = next(((cuts, depth) for depth, level in enumerate(levels, 1) if (cuts := level(start, end))), None)
+        if found is None:
             yield from self._by_characters(start, end)
             return
+        cuts, depth = found
         run = start
-        places = [start, *cuts, end]
-        for first, last in zip(places, places[1:], strict=False):
+        for first, last in pairwise([start, *cuts, end]):
             # Most are far too small to be worth counting: a token is seldom less than a byte.
             if last - first > self._most // 4 and self.size(first, last) > self._most:
                 yield from self._filled(run, first, cuts)
-                yield from self._divided(first, last, levels[depth + 1 :])
+                yield from self._divided(first, last, levels[depth:])
                 run = last
         yield from self._filled(run, end, cuts)
 
@@ -126,17 +125,17 @@ class Filler:
             first = max(line, start)
         return Body(first, max(first, end))
 
-    def _without_crumbs(self, found: Iterator[Body], headings: Sequence[int]) -> list[Body]:
+    def _without_crumbs(self, found: Iterator[Body]) -> list[Body]:
         """The bodies, with those that are very short put to the one before or behind where both fit."""
         kept: list[Body] = []
         for body in found:
-            if kept and self._joins(kept[-1], body, headings):
+            if kept and self._joins(kept[-1], body):
                 kept[-1] = Body(kept[-1].start, body.end)
             else:
                 kept.append(body)
         return kept
 
-    def _joins(self, one: Body, other: Body, headings: Sequence[int]) -> bool:
+    def _joins(self, one: Body, other: Body) -> bool:
         least = self._most // _CRUMB
         if self.size(*one) >= least and self.size(*other) >= least:
             return False

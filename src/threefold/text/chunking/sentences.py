@@ -18,15 +18,15 @@ _END: Final = re.compile(
 # A word, or initials such as "e.g" and "U.S", right before a full stop.
 _BEFORE: Final = re.compile(r"(?:^|[\s(\[\"'“„«/-])((?:[^\W\d_]\.)*[^\W\d_]+|\d+)$")
 _ABBREVIATIONS: Final = frozenset(
-    # English
-    "mr mrs ms dr prof sr jr st mt ft rev hon gen col lt sgt capt gov sen rep pres dept univ inc ltd co corp vs etc al "
-    "approx appt est fig figs eq eqs sec ch vol no nos pp ed eds ref refs cf viz esp jan feb mar apr jun jul aug sep "
-    "sept oct nov dec mon tue wed thu fri sat sun "
-    # German, Dutch, French, Spanish, Portuguese, Italian
-    "bzw usw ca evtl ggf inkl exkl max min nr str tel bsp vgl zzt sog hr fr abs art aufl hrsg jh jhd mio mrd bijv enz "
-    "mme mlle mm env av sra srta dra núm pág págs ej aprox sig dott sig.ra ecc pag "
-    # Russian, Ukrainian, Polish, Czech, Turkish
-    "г гг др пр см рис табл тыс млн млрд руб ул им ст т тт напр np tzn tzw itd itp ul godz např atd tzv vb vs örn".split()
+    # English; German, Dutch, French, Spanish, Portuguese, Italian; Russian, Ukrainian, Polish, Czech, Turkish.
+    """
+    mr mrs ms dr prof sr jr st mt ft rev hon gen col lt sgt capt gov sen rep pres dept univ inc ltd co corp vs etc al
+    approx appt est fig figs eq eqs sec ch vol no nos pp ed eds ref refs cf viz esp jan feb mar apr jun jul aug sep
+    sept oct nov dec mon tue wed thu fri sat sun
+    bzw usw ca evtl ggf inkl exkl max min nr str tel bsp vgl zzt sog hr fr abs art aufl hrsg jh jhd mio mrd bijv enz
+    mme mlle mm env av sra srta dra núm pág págs ej aprox sig dott sig.ra ecc pag
+    г гг др пр см рис табл тыс млн млрд руб ул им ст т тт напр np tzn tzw itd itp ul godz např atd tzv vb vs örn
+    """.split()  # noqa: SIM905 - read as a text, not as a list
 )
 _SHORT: Final = 24
 
