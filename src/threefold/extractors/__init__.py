@@ -15,11 +15,9 @@ from threefold.extractors import office, plain
 from threefold.extractors.kinds import Kind, kind_of
 from threefold.model.document import Extracted
 
-__all__ = ["ENDINGS", "MAX_CHARACTERS", "extract"]
+__all__ = ["MAX_CHARACTERS", "extract"]
 
 MAX_CHARACTERS: Final = 50_000_000
-# Files of a folder that are taken in: text, and what is known by its ending to be something else that can be read.
-ENDINGS: Final = frozenset({".html", ".htm", ".xhtml", ".pdf", *office.ENDINGS})
 
 
 def extract(data: bytes, mime: str | None = None, name: str = "") -> Extracted:
@@ -35,7 +33,7 @@ def extract(data: bytes, mime: str | None = None, name: str = "") -> Extracted:
         raise InvalidInput(f"{what} is neither text nor of a kind that can be read; give its text")
     if kind == "old office":
         raise InvalidInput(f"{what} is encrypted, or of the old binary kind of office files; save it as .docx or alike")
-    found = _READERS[kind](data, mime, what)
+    found = plain.read_text(data, mime, what, name) if kind == "text" else _READERS[kind](data, mime, what)
     if len(found.text) > MAX_CHARACTERS:
         raise InvalidInput(
             f"{what} has {len(found.text):,} characters of text, at most {MAX_CHARACTERS:,} are taken in"
@@ -56,5 +54,5 @@ def _pdf(data: bytes, mime: str | None, what: str) -> Extracted:  # noqa: ARG001
 
 
 _READERS: Final[Mapping[Kind, Callable[[bytes, str | None, str], Extracted]]] = {
-    "text": plain.read_text, "html": _html, "pdf": _pdf, "office": office.read_office,
+    "html": _html, "pdf": _pdf, "office": office.read_office,
 }  # fmt: skip

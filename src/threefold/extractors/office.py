@@ -17,7 +17,6 @@ from threefold.extractors.opendocument import opendocument
 from threefold.extractors.packed import Packed
 from threefold.model.document import Extracted
 
-ENDINGS: Final = frozenset({".docx", ".pptx", ".xlsx", ".odt", ".odp", ".ods", ".epub"})
 _OOXML: Final = "application/vnd.openxmlformats-officedocument."
 _Reader = Callable[[Packed], Iterator[str]]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from pathlib import PurePath
 from typing import Final
 
 from threefold.errors import InvalidInput
@@ -15,18 +16,22 @@ _BOMS: Final = (
     (codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF32_LE, "utf-32-le"), (codecs.BOM_UTF32_BE, "utf-32-be"),
     (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"),
 )  # fmt: skip
+_TYPES: Final = {
+    ".md": "text/markdown", ".markdown": "text/markdown", ".csv": "text/csv", ".json": "application/json",
+    ".xml": "application/xml", ".rst": "text/x-rst", ".tex": "text/x-tex", ".py": "text/x-python",
+}  # fmt: skip
 # A title in front matter: of YAML, or of TOML.
 _TITLE: Final = re.compile(r"^title[ \t]*[:=][ \t]*(.{1,500})$", re.MULTILINE | re.IGNORECASE)
 
 
-def read_text(data: bytes, mime: str | None = None, what: str = "content") -> Extracted:
+def read_text(data: bytes, mime: str | None = None, what: str = "content", name: str = "") -> Extracted:
     """A text as it is; its title is that of its front matter, else its first heading of the first level.
 
     Raises:
         InvalidInput: it is not in UTF-8, UTF-16 with a mark, or the encoding that `mime` names.
     """
     text = decoded(data, mime, what)
-    return Extracted(text, plain_type(mime) or "text/plain", title_of(text))
+    return Extracted(text, plain_type(mime) or _TYPES.get(PurePath(name).suffix.lower(), "text/plain"), title_of(text))
 
 
 def decoded(data: bytes, mime: str | None, what: str, declared: str | None = None) -> str:

@@ -110,7 +110,7 @@ def ingest_folder(
     metadata: Mapping[str, Any] | None,
     how: Settings,
     prune: bool,
-    on_progress: OnProgress,
+    on_progress: OnProgress = None,
 ) -> IngestedFolder:
     """See `Doc.ingest_folder`."""
     found = list(folder.files())

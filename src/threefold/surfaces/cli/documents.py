@@ -148,7 +148,8 @@ def _file(doc: Doc, path: str, options: argparse.Namespace, settings: dict[str, 
             raise
         return IngestedFolder(skipped=(SkippedFile(path, str(error)),))
     warnings = tuple(f"{done.source}: {warning}" for warning in done.warnings)
-    return IngestedFolder(**{done.outcome: 1}, warnings=warnings)
+    created, replaced, unchanged = (int(done.outcome == each) for each in ("created", "replaced", "unchanged"))
+    return IngestedFolder(created, replaced, unchanged, warnings=warnings)
 
 
 def _together(done: Sequence[IngestedFolder]) -> IngestedFolder:

@@ -120,7 +120,8 @@ class Filler:
         first = start
         while first < end and self._text[first].isspace():
             first += 1
-        line = max(self._text.rfind("\n", start, first), self._text.rfind("\r", start, first)) + 1
+        before = max(start - 1, 0)
+        line = max(self._text.rfind("\n", before, first), self._text.rfind("\r", before, first)) + 1
         if line > 0 or start == 0:
             first = max(line, start)
         return Body(first, max(first, end))

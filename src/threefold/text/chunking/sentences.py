@@ -56,7 +56,7 @@ def _ends_here(text: str, start: int, stop: int, after: int, end: int) -> bool:
     if word.isdigit():
         # "3." at the beginning of a line numbers an item.
         return text[max(start, text.rfind("\n", start, found.start(1)) + 1) : found.start(1)].strip() != ""
-    if len(word) == 1:
+    if len(word) == 1 and word.lower() not in _ABBREVIATIONS:
         # An initial; but "I" may end a sentence, and so may a letter of a script without case.
         return word == "I" or not word.isupper()
     return "." not in word and word.lower() not in _ABBREVIATIONS
