@@ -15,7 +15,8 @@ from threefold.text.tokens import count_tokens
 PIECES = (
     "# One\n", "## Two\n", "Three\n===\n", "\n\n", "\n", "\r\n", "```\n# no heading\n\ncode\n```\n", "| a | b |\n",
     "| - | - |\n", "- item\n", "1. first\n", "A sentence. ", "Dr. Who said 3.14, e.g. this. ", "Is it? ", "   ", "\t",
-    "一句话。", "日本語の文章です。", "ประโยคภาษาไทย", "نعم؟ ", "यह वाक्य है। ", "👩‍👩‍👧‍👦", "🇩🇪🇫🇷", "e\u0301", "क्षि", "각",
+    "一句话。", "日本語の文章です。", "ประโยคภาษาไทย", "نعم؟ ", "यह वाक्य है। ", "👩‍👩‍👧‍👦", "🇩🇪🇫🇷",
+    "e\u0301", "क्षि", "각",
     "---\ntitle: x\n---\n", "x" * 40, "word " * 12, "\u2028", "\ufeff", "\x00",
 )  # fmt: skip
 texts = st.one_of(st.text(max_size=400), st.lists(st.sampled_from(PIECES), max_size=60).map("".join))
@@ -53,7 +54,13 @@ def test_blocks_are_in_order_and_leave_out_only_blanks(text: str) -> None:
     assert not text[place:].strip()
 
 
-@given(st.lists(st.sampled_from(("👩‍👩‍👧‍👦", "🇩🇪", "e\u0301\u0323", "क्षि", "각", "\r\n", "ก็", "👍🏽")), min_size=30, max_size=200))
+@given(
+    st.lists(
+        st.sampled_from(("👩‍👩‍👧‍👦", "🇩🇪", "e\u0301\u0323", "क्षि", "각", "\r\n", "ก็", "👍🏽")),
+        min_size=30,
+        max_size=200,
+    )
+)
 def test_no_character_is_taken_apart_where_there_is_another_place(characters: list[str]) -> None:
     text = "".join(characters)
     for each in chunk(text, "fixed", 40, 0):
@@ -62,7 +69,8 @@ def test_no_character_is_taken_apart_where_there_is_another_place(characters: li
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_no_chunk_is_too_long_in_any_language(strategy) -> None:
-    for text in ("吃" * 5_000, "日本語の文章です。" * 500, "ภาษาไทย" * 900, "x" * 100_000, "👩‍👩‍👧‍👦" * 500, "a\u0301" * 2_000,
+    for text in ("吃" * 5_000, "日本語の文章です。" * 500, "ภาษาไทย" * 900, "x" * 100_000, "👩‍👩‍👧‍👦" * 500,
+                 "a\u0301" * 2_000,
                  "word " * 5_000, "One. " * 5_000, "| a | b |\n" * 2_000, "\u0301" * 3_000):  # fmt: skip
         found = chunk(text, strategy)
         assert max(each.tokens for each in found) <= 512

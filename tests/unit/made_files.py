@@ -48,7 +48,8 @@ def pdf(*pages: str, title: str = "", encrypted: bool = False) -> bytes:
     if encrypted:
         zeros = "0" * 64
         more += f" /Encrypt << /Filter /Standard /V 1 /R 2 /P -4 /O <{zeros}> /U <{zeros}> >> /ID [<00> <00>]"
-    tail = f"xref\n0 {len(places) + 1}\n0000000000 65535 f \n{table}trailer\n<< /Size {len(places) + 1} /Root 1 0 R {more} >>"
+    count = len(places) + 1
+    tail = f"xref\n0 {count}\n0000000000 65535 f \n{table}trailer\n<< /Size {count} /Root 1 0 R {more} >>"
     return out + f"{tail}\nstartxref\n{len(out)}\n%%EOF\n".encode()
 
 
@@ -75,7 +76,8 @@ def xlsx() -> bytes:
     main = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
     rows = (
         '<row r="1"><c r="A1" t="s"><v>0</v></c><c r="B1" t="inlineStr"><is><t>year</t></is></c></row><row r="2"/>'
-        '<row r="3"><c r="A3" t="s"><v>1</v></c><c r="B3"><f>2000+20</f><v>2020</v></c><c r="C3" t="b"><v>1</v></c></row>'
+        '<row r="3"><c r="A3" t="s"><v>1</v></c><c r="B3"><f>2000+20</f><v>2020</v></c>'
+        '<c r="C3" t="b"><v>1</v></c></row>'
     )
     return zipped({
         "xl/workbook.xml": f'<workbook {main} {_R}><sheets><sheet name="Sheet A" r:id="rId1"/></sheets></workbook>',
@@ -99,11 +101,12 @@ def pptx() -> bytes:
 
     relation = '<Relationship Id="{}" Target="{}"/>'
     return zipped({
-        "ppt/presentation.xml": f'<p:presentation {spaces}><p:sldIdLst><p:sldId r:id="rId7"/></p:sldIdLst></p:presentation>',
+        "ppt/presentation.xml": f'<p:presentation {spaces}><p:sldIdLst><p:sldId r:id="rId7"/></p:sldIdLst>'
+        "</p:presentation>",
         "ppt/_rels/presentation.xml.rels": f"<Relationships {_RELS}>{relation.format('rId7', 'slides/slide1.xml')}"
         "</Relationships>",
-        "ppt/slides/slide1.xml": f"<p:sld {spaces}>{shape('First slide', kind='title')}{shape('point one', 'point two')}"
-        "</p:sld>",
+        "ppt/slides/slide1.xml": f"<p:sld {spaces}>{shape('First slide', kind='title')}"
+        f"{shape('point one', 'point two')}</p:sld>",
         "ppt/slides/_rels/slide1.xml.rels": f"<Relationships {_RELS}>"
         f"{relation.format('rId1', '../notesSlides/notesSlide1.xml')}</Relationships>",
         "ppt/notesSlides/notesSlide1.xml": f"<p:notes {spaces}>{shape('said in the notes')}</p:notes>",

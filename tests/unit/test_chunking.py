@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from threefold.text.chunking import chunk
@@ -17,7 +19,7 @@ def parts(text: str, *args, **kwargs) -> list[str]:
 
 def sentences(text: str) -> list[str]:
     cuts = [0, *sentence_cuts(text, 0, len(text)), len(text)]
-    return [text[a:b].strip() for a, b in zip(cuts, cuts[1:], strict=False)]
+    return [text[a:b].strip() for a, b in pairwise(cuts)]
 
 
 @pytest.mark.parametrize(
@@ -94,7 +96,7 @@ def test_paragraphs_then_sentences() -> None:
 def test_overlap_is_whole_sentences_and_never_goes_behind_a_heading() -> None:
     text = " ".join(f"This is sentence number {i}." for i in range(100))
     found = chunk(text, tokens=60, overlap=20)
-    for one, other in zip(found, found[1:], strict=False):
+    for one, other in pairwise(found):
         shared = text[other.start : one.end]
         assert shared.startswith("This is")
         assert 0 < count_tokens(shared) <= 20

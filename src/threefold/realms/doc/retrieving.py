@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple, overload
 
-from threefold.model.candidates import CandidateRows, Candidates
+from threefold.model.candidates import Candidates
 from threefold.model.document import Passage
 from threefold.model.query import LISTS, Filter, ListName
 from threefold.model.rows import RowKey
@@ -129,10 +129,10 @@ def retrieve(scope: Scope, ports: Ports, place: Place, asked: Asked) -> Retrieve
         depth = depth_for(2 * asked.limit, ranking)
         query, said = question_for(shelf.where, ports, asked.text, Filter(now, labels=labels), asked.lists, depth)
         found = ports.store.candidates(query)
-        placing = rank(_nameless(found), query, ranking)
+        placing = rank(_alone(found), query, ranking)
         best = placing.order[: asked.limit].tolist()
         for i, n in enumerate(best):
-            ranked.append(_Ranked(float(placing.score[n]), order, i, placing.rows.key(n), n, placing, shelf))
+            ranked.append(_Ranked(float(placing.score[n]), order, i, found.rows.key(n), n, placing, shelf))
         warnings.update(dict.fromkeys((*said, *found.warnings)))
         corrections.update(found.corrections)
         terms += query.terms
@@ -160,16 +160,20 @@ def narrowed(shelf: Shelf, asked: Asked) -> Labels | None:
     return tuple(groups)
 
 
-def _nameless(found: Candidates) -> Candidates:
-    """The candidates without what they stand under: for the second stage a speaker's name is something else."""
+def _alone(found: Candidates) -> Candidates:
+    """The candidates each as a conversation of its own, said by nobody.
+
+    The second stage knows chats: that an answer stands after its question, and who is spoken of. Chunks of a document
+    are no messages, and what they stand under is no speaker.
+    """
     import numpy as np
 
     rows = found.rows
-    nameless = CandidateRows(
-        rows.conversations, rows.turns, [None], rows.conversation, rows.turn, rows.seq, rows.position, rows.role,
-        rows.at, rows.words, np.zeros(len(rows), dtype=np.int64), rows.asks, rows.having,
-    )  # fmt: skip
-    return replace(found, rows=nameless)
+    places = zip(rows.conversation.tolist(), rows.position.tolist(), strict=True)
+    names = [f"{rows.conversations[code]} {position:012}" for code, position in places]
+    nobody = np.zeros(len(rows), dtype=np.int64)
+    alone = replace(rows, conversations=names, conversation=np.arange(len(rows)), authors=[None], author=nobody)
+    return replace(found, rows=alone)
 
 
 def _hits(ranked: Sequence[_Ranked], terms: Sequence[str], explain: bool) -> Iterator[DocHit]:

@@ -48,7 +48,7 @@ class Filler:
     def divide(self, levels: Sequence[Cuts]) -> list[Body]:
         """The text as bodies, cut at the first of `levels` that makes them fit."""
         found = self._divided(0, len(self._text), [*levels, self._words])
-        return [body for body in self._without_crumbs(found) if body.end > body.start]
+        return self._without_crumbs(body for body in found if body.end > body.start)
 
     def _divided(self, start: int, end: int, levels: Sequence[Cuts]) -> Iterator[Body]:
         if self.size(start, end) <= self._most:
