@@ -15,6 +15,7 @@ from threefold.app import Commons, Imported
 from threefold.archive.export import Exported
 from threefold.archive.restore import Restored
 from threefold.importers import KINDS, Skipped
+from threefold.model.document import Document, Extracted, Ingested, Library, Passage
 from threefold.model.memory import Evidence, Memory, Revision
 from threefold.model.record import CatalogEntry, Conversation, Feedback, Timeline
 from threefold.model.retention import Receipt
@@ -23,6 +24,9 @@ from threefold.realms.conv.realm import Conv
 from threefold.realms.conv.recorder import TurnHandle
 from threefold.realms.conv.resolve import Resolved
 from threefold.realms.conv.view import FileCard, Message, StepView, TurnView
+from threefold.realms.doc.folders import IngestedFolder, SkippedFile
+from threefold.realms.doc.realm import Doc
+from threefold.realms.doc.retrieving import DocHit, Retrieved
 from threefold.realms.mem.hotset import Hot
 from threefold.realms.mem.importing import ImportedMemories
 from threefold.realms.mem.mirror import Synced
@@ -44,6 +48,7 @@ SECTIONS: list[tuple[str, list[Any]]] = [
         "Curated memory",
         [Mem, Memory, Evidence, Revision, Scores, Recall, Recalled, Hot, Policy, ImportedMemories, Synced],
     ),
+    ("Documents", [Doc, Document, Passage, Retrieved, DocHit, Ingested, IngestedFolder, SkippedFile, Library]),
     ("Ranking", [threefold.Ranking]),
     (
         "What comes back",
@@ -53,7 +58,7 @@ SECTIONS: list[tuple[str, list[Any]]] = [
             Comparison,
         ],
     ),
-    ("Ports, for contributors", [ports.Store, ports.Upkeep, ports.Blobs, ports.Embedder]),
+    ("Ports, for contributors", [ports.Store, ports.Upkeep, ports.Blobs, ports.Embedder, ports.Extractor, Extracted]),
 ]  # fmt: skip
 
 

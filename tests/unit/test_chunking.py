@@ -63,6 +63,8 @@ def test_a_chunk_knows_the_headings_that_all_of_it_stands_under() -> None:
     assert [each.headings for each in found] == [("A",), ("A", "B"), ("A", "B", "C"), ("A", "D"), ("E",)]
     small = "# A\n\nintro\n\n## B\n\none\n\n## C\n\ntwo\n"
     assert [each.headings for each in chunk(small)] == [("A",)]
+    assert chunk("# A\n\n## B\n\none\n")[0].headings == ("A", "B")
+    assert chunk("# A\n\n## B\n\none\n\n## C\n\ntwo")[0].headings == ("A",)
     assert chunk("text before\n\n# A\n\nx")[0].headings == ()
 
 

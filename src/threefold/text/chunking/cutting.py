@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from threefold.model.document import Strategy
@@ -119,12 +120,22 @@ class _Outline:
         return tuple(title for title in common if title)
 
 
-def _paths(found: Sequence[Block]) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """Each heading's place with the headings it stands under and itself."""
+def _paths(found: Sequence[Block]) -> list[tuple[int, tuple[str, ...]]]:
+    """Each heading's place with the headings it stands under and itself.
+
+    Under a heading that a deeper one follows at once nothing stands: it is where that one is.
+    """
     stack: list[Block] = []
+    paths: list[tuple[int, tuple[str, ...]]] = []
     for block in found:
         if block.kind == "heading":
             while stack and stack[-1].level >= block.level:
                 stack.pop()
             stack.append(block)
-            yield block.start, tuple(each.title for each in stack)
+            paths.append((block.start, tuple(each.title for each in stack)))
+    after = {block.start: following for block, following in pairwise(found) if following.kind == "heading"}
+    for i in range(len(paths) - 2, -1, -1):
+        (start, path), (following, deeper) = paths[i], paths[i + 1]
+        if start in after and after[start].start == following and deeper[: len(path)] == path:
+            paths[i] = start, deeper
+    return paths
