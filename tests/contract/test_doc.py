@@ -439,6 +439,7 @@ def test_what_is_malformed_is_refused_with_the_mend(db: threefold.Threefold, tmp
         (lambda: doc.ingest("x", source="s", ttl=5), "ttl must be"),
         (lambda: doc.ingest(tmp_path), "is a folder"),
         (lambda: doc.retrieve(3), "query must be text"),
+        (lambda: doc.retrieve(" "), "query is empty"),
         (lambda: doc.retrieve("x", limit=0), "limit 0"),
         (lambda: doc.retrieve("x", filter=[1]), "filter must be an object"),
         (lambda: doc.retrieve("x", filter={"a": {"$gt": 1}}), r"'\$gt' of 'a' is no condition"),

@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 from threefold.errors import InvalidInput
 
 # What all that is read of one file may unpack to.
-MAX_UNPACKED: Final = 256 * 2**20
+MAX_UNPACKED: Final = 100 * 2**20
 MAX_MEMBERS: Final = 50_000
 
 

@@ -168,13 +168,15 @@ def _listed(doc: Doc) -> Iterator[Document]:
 
 def watch_folder(
     doc: Doc, folder: Folder, metadata: Mapping[str, Any] | None, how: Settings, prune: bool, interval: float,
-    stop: Callable[[], bool], on_change: Callable[[IngestedFolder], None],
+    stop: Callable[[], bool] | None, on_change: Callable[[IngestedFolder], None] | None,
 ) -> None:  # fmt: skip
     """See `Doc.watch_folder`."""
     if not isinstance(interval, int | float) or isinstance(interval, bool) or not 0 < interval <= 86_400:
         raise InvalidInput(f"interval {interval!r} must be a number of seconds, more than 0 and at most a day")
     before = _stamps(folder)
-    on_change(ingest_folder(doc, folder, metadata, how, prune))
+    done = ingest_folder(doc, folder, metadata, how, prune)
+    if on_change is not None:
+        on_change(done)
     while not _stopped(interval, stop):
         now = _stamps(folder)
         if now == before:
@@ -185,7 +187,8 @@ def watch_folder(
         else:
             done = _take_in(doc, folder, changed, metadata, how)
         before = now
-        on_change(done)
+        if on_change is not None:
+            on_change(done)
 
 
 def _stamps(folder: Folder) -> Stamps:
@@ -201,10 +204,10 @@ def _stamps(folder: Folder) -> Stamps:
     return stamps
 
 
-def _stopped(seconds: float, stop: Callable[[], bool]) -> bool:
+def _stopped(seconds: float, stop: Callable[[], bool] | None) -> bool:
     """Wait so long; whether it is to stop."""
     end = time.monotonic() + seconds
-    while not stop():
+    while stop is None or not stop():
         left = end - time.monotonic()
         if left <= 0:
             return False

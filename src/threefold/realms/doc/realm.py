@@ -110,8 +110,8 @@ class Doc:
         prune: bool = False,
         source: str | None = None,
         interval: float = 1.0,
-        stop: Callable[[], bool] = lambda: False,
-        on_change: Callable[[IngestedFolder], None] = lambda _: None,
+        stop: Callable[[], bool] | None = None,
+        on_change: Callable[[IngestedFolder], None] | None = None,
     ) -> None:
         """`ingest_folder`, and again whenever a file is changed, until `stop` says so; `on_change` is told each time.
 
@@ -164,7 +164,7 @@ class Doc:
             lists: which candidate lists to use.
 
         Raises:
-            InvalidInput: naming the argument that is off.
+            InvalidInput: naming the argument that is off; an empty `query` is.
         """
         return retrieve(self._scope, self._ports, self._place, _asked(query, limit, filter, source, explain, lists))
 
@@ -276,6 +276,8 @@ def _asked(
 ) -> Asked:  # fmt: skip
     if not isinstance(query, str):
         raise InvalidInput(f"query must be text, not {type(query).__name__}")
+    if not query.strip():
+        raise InvalidInput("query is empty; ask a question, or give words to look for")
     _check_limit(limit)
     sources = (source,) if isinstance(source, str) else tuple(source or ())
     if not all(isinstance(each, str) for each in sources):

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from threefold import __version__
 from threefold.app import default_blobs, default_store
 from threefold.errors import ThreefoldError
-from threefold.surfaces.cli import care, documents, embedder, histories, memories, reading, transfer, work
+from threefold.surfaces.cli import care, documents, embedder, histories, ingesting, memories, reading, transfer, work
 from threefold.surfaces.cli import demo as demonstration
 from threefold.surfaces.cli.context import Context
 
@@ -41,7 +41,7 @@ def parser() -> argparse.ArgumentParser:
     root.add_argument("--version", action="version", version=f"threefold {__version__}")
     _common(root, fresh=True)
     commands = root.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for module in (demonstration, histories, reading, memories, documents, transfer, care, work):
+    for module in (demonstration, histories, reading, memories, ingesting, documents, transfer, care, work):
         module.add_commands(commands)
     for command in commands.choices.values():
         _common(command, fresh=False)
