@@ -22,7 +22,9 @@ HERE = Path(__file__).parent
 
 async def main(chat: str | None, model: str | None) -> None:
     """Set the scene, ask, and show where the answer came from."""
-    settings = {} if chat is None else {"chat": chat, "chat_model": model, "chat_key": os.environ.get("THREEFOLD_CHAT_KEY")}
+    settings = (
+        {} if chat is None else {"chat": chat, "chat_model": model, "chat_key": os.environ.get("THREEFOLD_CHAT_KEY")}
+    )
     with threefold.open(":memory:", background=False, **settings) as db:
         # What everybody in the company may know, and a document for all of them.
         company = db.organization()

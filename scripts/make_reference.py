@@ -17,6 +17,7 @@ from threefold.archive.restore import Restored
 from threefold.importers import KINDS, Skipped
 from threefold.model.chat import Call, Reply, Tool, Usage
 from threefold.model.chat import Message as ChatMessage
+from threefold.model.document import Document, Extracted, Ingested, Library, Passage
 from threefold.model.memory import Evidence, Memory, Revision
 from threefold.model.record import CatalogEntry, Conversation, Feedback, Timeline
 from threefold.model.retention import Receipt
@@ -33,6 +34,9 @@ from threefold.realms.conv.resolve import Resolved
 from threefold.realms.conv.threads.realm import Thread
 from threefold.realms.conv.threads.values import Maintained, ThreadContext, ThreadEntry, ThreadInfo
 from threefold.realms.conv.view import FileCard, Message, StepView, TurnView
+from threefold.realms.doc.folders import IngestedFolder, SkippedFile
+from threefold.realms.doc.realm import Doc
+from threefold.realms.doc.retrieving import DocHit, Retrieved
 from threefold.realms.mem.hotset import Hot
 from threefold.realms.mem.importing import ImportedMemories
 from threefold.realms.mem.mirror import Synced
@@ -55,6 +59,7 @@ SECTIONS: list[tuple[str, list[Any]]] = [
         "Curated memory",
         [Mem, Memory, Evidence, Revision, Scores, Recall, Recalled, Hot, Policy, ImportedMemories, Synced],
     ),
+    ("Documents", [Doc, Document, Passage, Retrieved, DocHit, Ingested, IngestedFolder, SkippedFile, Library]),
     ("Ranking", [threefold.Ranking]),
     (
         "Chat models",
@@ -73,7 +78,8 @@ SECTIONS: list[tuple[str, list[Any]]] = [
     ),
     (
         "Ports, for contributors",
-        [ports.Store, ports.Upkeep, ports.Blobs, ports.Embedder, ports.ChatModel, ports.Summarizer],
+        [ports.Store, ports.Upkeep, ports.Blobs, ports.Embedder, ports.ChatModel, ports.Summarizer,
+         ports.Extractor, Extracted],
     ),
 ]  # fmt: skip
 

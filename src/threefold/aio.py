@@ -28,6 +28,7 @@ from threefold.errors import Unavailable
 from threefold.realms.conv import Conv
 from threefold.realms.conv.recorder import TurnHandle
 from threefold.realms.conv.threads import Thread
+from threefold.realms.doc import Doc
 from threefold.realms.mem import Mem
 
 THREADS = 32
@@ -78,7 +79,7 @@ class Face:
     def _faced(self, value: Any) -> Any:
         if isinstance(value, TurnHandle):
             return AsyncTurn(value, self._pool)
-        return Face(value, self._pool) if isinstance(value, Handle | Commons | Conv | Mem | Thread) else value
+        return Face(value, self._pool) if isinstance(value, Handle | Commons | Conv | Mem | Doc | Thread) else value
 
     def __dir__(self) -> list[str]:
         return [name for name in dir(self._target) if not name.startswith("_")]

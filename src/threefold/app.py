@@ -423,6 +423,10 @@ class Threefold:
         self.close()
 
 
+def _is_of_documents(ref: object) -> bool:
+    return isinstance(ref, str) and ref.startswith("doc:")
+
+
 def _extract(data: bytes, mime: str | None = None, name: str = "") -> Extracted:
     """The extractors that are installed, loaded when the first document is taken in."""
     from threefold.extractors import extract
@@ -558,6 +562,8 @@ class Handle:
         """
         from threefold.realms.conv.resolve import resolve
 
+        if _is_of_documents(ref):
+            return self.doc.resolve(ref)
         parsed = self.conv.parse(ref, conversation)
         return resolve(parsed, self.conv.stored(parsed))
 
@@ -567,6 +573,8 @@ class Handle:
         Raises:
             as `resolve`; IntegrityError: the bytes are not those that were recorded.
         """
+        if _is_of_documents(ref):
+            return self.doc.read(ref)
         found = self.resolve(ref, conversation)
         return found.as_bytes() if found.file is None else self._ports.blobs.get(self.scope, found.file.digest)
 

@@ -167,3 +167,22 @@ def test_restore_and_closing_twice(tmp_path: Path) -> None:
             await db.state()
 
     asyncio.run(main())
+
+
+async def documents(db) -> None:
+    alice = db.user("alice")
+    done = await alice.doc.ingest("# Boats\n\nThe river boat.", source="s")
+    assert (await alice.doc.retrieve("river"))[0].document == done.id
+    assert "> The river boat." in await alice.doc.get_context("river")
+    assert await alice.read(done.ref) == b"# Boats\n\nThe river boat."
+    await db.organization().doc.ingest("shared", source="s")
+    assert len(await alice.doc.list(shared=True)) == 2
+    await alice.doc.clear()
+
+
+def test_documents_are_awaited() -> None:
+    async def run() -> None:
+        async with threefold.aio.open(":memory:", embedder=HashEmbedder()) as db:
+            await documents(db)
+
+    asyncio.run(run())

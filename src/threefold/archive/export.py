@@ -44,7 +44,7 @@ def export_user(
     Raises:
         Unavailable: the file cannot be written; what stood there before is untouched.
     """
-    turns, digests, missing = 0, set[str](), []
+    turns, digests, missing = 0, dict[str, Scope](), []
     try:
         handle, name = tempfile.mkstemp(suffix=".part", dir=path.parent)
         os.close(handle)
@@ -56,13 +56,14 @@ def export_user(
             with archive.open(TURNS, "w", force_zip64=True) as lines:
                 for realm, stored in _everything(store, scope, now):
                     lines.write(json.dumps(turn_to_json(stored, realm), ensure_ascii=False).encode() + b"\n")
-                    digests.update(file.digest for file in stored.record.files)
+                    # The same bytes may be kept in several realms.
+                    digests.update(dict.fromkeys((f.digest for f in stored.record.files), replace(scope, realm=realm)))
                     turns += 1
                     if on_turn is not None:
                         on_turn(1)
-            for digest in sorted(digests):
+            for digest, where in sorted(digests.items(), key=lambda found: found[0]):
                 try:
-                    archive.writestr(BLOBS + digest, blobs.get(scope, digest))
+                    archive.writestr(BLOBS + digest, blobs.get(where, digest))
                 except (NotFound, IntegrityError):
                     missing.append(digest)
             whose = {"format": FORMAT, "tenant": scope.tenant, "user": scope.user, "exported": iso(now)}

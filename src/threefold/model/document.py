@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 from threefold.model.ref import ObjectRef
 from threefold.model.times import iso
 
 Strategy = Literal["fixed", "recursive", "sentence", "paragraph"]
+STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
 
 
 class Extracted(NamedTuple):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 # So many of the first rows are looked at: the best value of each, since what answers need not be the first.
 LOOKED_AT: Final = 5
-GATE: Final = 0.12
+GATE: Final = 0.15
 """Below this nothing is held to be to the point: hardly an answer is lost, and most of what is foreign stays out."""
 
 WEIGHTS: Final[Mapping[str, float]] = {

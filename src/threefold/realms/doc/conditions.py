@@ -15,6 +15,7 @@ from threefold.errors import InvalidInput
 from threefold.model.codec import plain_json
 
 OPERATIONS: Final = ("eq", "ne", "gt", "gte", "lt", "lte", "in", "exists")
+_COMPARING: Final = ("gt", "gte", "lt", "lte")
 # A label is a key of an index; longer ones are told by their hash.
 _LONGEST: Final = 256
 MAX_LABELS: Final = 500
@@ -32,7 +33,7 @@ class Condition:
         """Whether it holds; of a list, of one of its entries. A field that is missing is only not equal."""
         there = self.field in metadata
         if self.operation == "exists":
-            return there == self.value
+            return there is self.value
         values = _entries(metadata[self.field]) if there else ()
         if self.operation == "ne":
             return all(_key(value) != _key(self.value) for value in values)
@@ -82,7 +83,7 @@ def _check(field: str, operation: str, value: Any) -> None:
         raise InvalidInput(f"filter: 'in' of {field!r} must be a list with at least one value")
     if operation == "exists" and not isinstance(value, bool):
         raise InvalidInput(f"filter: 'exists' of {field!r} must be true or false")
-    if operation in ("gt", "gte", "lt", "lte") and (isinstance(value, bool) or not isinstance(value, int | float | str)):
+    if operation in _COMPARING and (isinstance(value, bool) or not isinstance(value, int | float | str)):
         raise InvalidInput(f"filter: {operation!r} of {field!r} compares numbers or texts, not {value!r}")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -11,18 +12,19 @@ from typing import Any, Final
 
 from threefold.errors import Conflict, InvalidInput, NotFound, Unavailable
 from threefold.model.clean import storable
-from threefold.model.codec import plain_json
-from threefold.model.document import Extracted, Ingested, Strategy
+from threefold.model.codec import digest_of, plain_json
+from threefold.model.commit import Outcome
+from threefold.model.document import STRATEGIES, Extracted, Ingested, Strategy
 from threefold.model.record import TurnRecord
 from threefold.model.ref import ObjectRef
 from threefold.model.scope import Scope, check_id
 from threefold.realms.doc import places
-from threefold.realms.doc.keeping import MAX_TITLE, Draft, to_record
+from threefold.realms.doc.keeping import MAX_TITLE, Draft, from_record, to_record
 from threefold.realms.doc.shelf import Shelf
 from threefold.realms.places import Place
 from threefold.realms.redacting import Pass
 from threefold.realms.wiring import Ports
-from threefold.text.chunking import STRATEGIES, chunk
+from threefold.text.chunking import chunk
 from threefold.text.quoting import named
 
 # Larger files are refused before they are read.
@@ -49,7 +51,7 @@ class Settings:
             )
         if not _whole(self.overlap) or not 0 <= self.overlap <= self.chunk_tokens // 2:
             raise InvalidInput(
-                f"overlap {self.overlap!r} must be a whole number from 0 to half of chunk_tokens, {self.chunk_tokens // 2}"
+                f"overlap {self.overlap!r} must be a whole number from 0 to {self.chunk_tokens // 2}, half a chunk"
             )
 
 
@@ -73,9 +75,7 @@ class Given:
     ttl: timedelta | None = None
 
 
-def given(
-    content: object, source: object, title: object, mime: object, metadata: object, ttl: object
-) -> Given:
+def given(content: object, source: object, title: object, mime: object, metadata: object, ttl: object) -> Given:
     """The arguments of `Doc.ingest`, checked; a file is read.
 
     Raises:
@@ -110,15 +110,17 @@ def read_file(path: Path) -> bytes:
         NotFound: there is none. InvalidInput: it is a folder, or too large. Unavailable: it cannot be read.
     """
     try:
-        if path.is_dir():
-            raise InvalidInput(f"content: {str(path)!r} is a folder; use ingest_folder")
-        if (size := path.stat().st_size) > MAX_BYTES:
-            raise InvalidInput(f"content: {str(path)!r} has {size:,} bytes, at most {MAX_BYTES:,} are taken in")
-        return path.read_bytes()
+        folder, size = path.is_dir(), path.stat().st_size
+        data = path.read_bytes() if not folder and size <= MAX_BYTES else b""
     except FileNotFoundError:
         raise NotFound(f"content: there is no file {str(path)!r}") from None
     except (OSError, ValueError) as error:
         raise Unavailable(f"content: {str(path)!r} cannot be read: {error}") from None
+    if folder:
+        raise InvalidInput(f"content: {str(path)!r} is a folder; use ingest_folder")
+    if size > MAX_BYTES:
+        raise InvalidInput(f"content: {str(path)!r} has {size:,} bytes, at most {MAX_BYTES:,} are taken in")
+    return data
 
 
 def _source(value: object) -> str:
@@ -146,47 +148,53 @@ def _ttl(value: object) -> timedelta | None:
 
 def ingest(scope: Scope, ports: Ports, place: Place, what: Given, how: Settings) -> Ingested:
     """Keep a document in place of what was known of its source; see `Doc.ingest`."""
-    draft, warnings = _draft(scope, ports, place, what, how)
     shelf = Shelf.at(scope, ports, place)
+    key = _key(what, how)
+    if ports.redact is None and what.ttl is None:
+        # Nothing is read out of a file that was given just so before.
+        known = shelf.light(places.document_id(place, what.source, scope.app))
+        if known is not None and known.replay.get("given") == key:
+            return _unchanged(known)
+    draft = _draft(scope, ports, place, what, how)
     for _ in range(_TRIES):
         before = shelf.record(draft.id)
-        if before is not None and before.digest == draft.digest:
-            return _outcome(draft, before, before, warnings, "unchanged")
+        if before is not None and before.replay["edition"] == draft.edition:
+            return _unchanged(before)
         now = ports.clock()
+        created = now if before is None else from_record(before).created
         chunks = chunk(draft.text, how.strategy, how.chunk_tokens, how.overlap)
-        created = now if before is None else min(now, before.log.started)
-        record = to_record(draft, chunks, _created(before) or created, now)
-        done = shelf.put(draft, record, "" if before is None else before.digest)
-        if done is not None:
-            return _outcome(draft, record, before, warnings, "created" if before is None else "replaced")
+        record = to_record(draft, chunks, created, now, key)
+        outcome = shelf.put(draft, record, "" if before is None else before.digest)
+        if outcome is not None:
+            return _outcome(record, before, outcome)
     raise Conflict(f"document {draft.source!r} is being taken in by many at once; try again")
 
 
-def _created(before: TurnRecord | None) -> Any:
-    from threefold.realms.doc.keeping import from_record
+def _key(what: Given, how: Settings) -> str:
+    """What tells what was given from what was given before."""
+    told = [what.title, what.mime, what.name, what.metadata, what.ttl is None, how.strategy, how.chunk_tokens]
+    return digest_of([hashlib.sha256(what.data).hexdigest(), *told, how.overlap])
 
-    return None if before is None else from_record(before).created
+
+def _unchanged(record: TurnRecord) -> Ingested:
+    return replace(_outcome(record, None, "unchanged"), kept=int(record.replay["chunks"]))
 
 
-def _outcome(
-    draft: Draft, record: TurnRecord, before: TurnRecord | None, warnings: tuple[str, ...], outcome: Any
-) -> Ingested:
+def _outcome(record: TurnRecord, before: TurnRecord | None, outcome: Outcome) -> Ingested:
     known = {row.path for row in before.rows} if before is not None else set()
     return Ingested(
-        id=draft.id,
-        ref=str(ObjectRef("doc", draft.id)),
-        source=draft.source,
+        id=record.conversation,
+        ref=str(ObjectRef("doc", record.conversation)),
+        source=str(record.replay["source"]),
         outcome=outcome,
-        chunks=len(record.rows),
+        chunks=int(record.replay["chunks"]),
         kept=sum(row.path in known for row in record.rows),
         tokens=int(record.replay["tokens"]),
-        warnings=warnings,
+        warnings=tuple(record.replay["warnings"]),
     )
 
 
-def _draft(
-    scope: Scope, ports: Ports, place: Place, what: Given, how: Settings
-) -> tuple[Draft, tuple[str, ...]]:
+def _draft(scope: Scope, ports: Ports, place: Place, what: Given, how: Settings) -> Draft:
     if len(what.data) > MAX_BYTES:
         raise InvalidInput(f"content has {len(what.data):,} bytes, at most {MAX_BYTES:,} are taken in")
     found = ports.extract(what.data, what.mime, what.name)
@@ -197,10 +205,10 @@ def _draft(
     taken_out = bool(done.counts) or _hidden(what.data, found, done)
     source = done.text(what.source)
     title = done.text(what.title or found.title or PurePath(source).stem or source)
-    warnings = found.warnings
+    warnings = tuple(map(done.text, found.warnings))
     if taken_out:
         warnings += ("something was redacted: the bytes that were given are not kept, only the text without it",)
-    draft = Draft(
+    return Draft(
         id=places.document_id(place, source, scope.app),
         source=source,
         title=named(title, MAX_TITLE) or source[:MAX_TITLE],
@@ -214,8 +222,9 @@ def _draft(
         pages=pages,
         app=scope.app if place == "own" else None,
         expires=None if what.ttl is None else ports.clock() + what.ttl,
+        warnings=warnings,
+        redacted=done.counts,
     )
-    return replace(draft, redacted=dict(done.counts)), warnings
 
 
 def _redacted(found: Extracted, done: Pass) -> tuple[str, tuple[int, ...]]:

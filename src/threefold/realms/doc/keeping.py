@@ -15,7 +15,7 @@ from hashlib import blake2b
 from typing import Any, Final
 
 from threefold.errors import IntegrityError, InvalidInput
-from threefold.model.codec import digest_of
+from threefold.model.codec import digest_of, log_to_json
 from threefold.model.document import Document, Passage, Strategy
 from threefold.model.record import Block, FileEntry, TurnLog, TurnRecord
 from threefold.model.ref import ObjectRef
@@ -57,6 +57,7 @@ class Draft:
     pages: Sequence[int] = ()
     app: str | None = None
     expires: datetime | None = None
+    warnings: tuple[str, ...] = ()
     redacted: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -69,19 +70,19 @@ class Draft:
         return found if self.original == text else {**found, TEXT: (text, TEXT_MIME)}
 
     @property
-    def digest(self) -> str:
+    def edition(self) -> str:
         """What tells it from another edition: all that was given, not when."""
         told = [self.source, self.title, self.mime, self.strategy, self.chunk_tokens, self.overlap, self.app,
                 dict(self.metadata), self.expires and iso(self.expires), list(self.pages), dict(self.redacted),
+                self.warnings,
                 {path: hashlib.sha256(data).hexdigest() for path, (data, _) in self.files.items()}]  # fmt: skip
         return digest_of(told)
 
 
-def to_record(draft: Draft, chunks: Sequence[Chunk], created: datetime, now: datetime) -> TurnRecord:
-    """What is stored of a document; `created` is when its source came first."""
+def to_record(draft: Draft, chunks: Sequence[Chunk], created: datetime, now: datetime, key: str = "") -> TurnRecord:
+    """What is stored of a document; `created` is when its source came first, `key` tells what was given."""
     files = tuple(
-        FileEntry(path, hashlib.sha256(data).hexdigest(), len(data), mime)
-        for path, (data, mime) in draft.files.items()
+        FileEntry(path, hashlib.sha256(data).hexdigest(), len(data), mime) for path, (data, mime) in draft.files.items()
     )
     rows = tuple(_rows(draft, chunks, now))
     about = {"source": draft.source, "title": draft.title}
@@ -99,6 +100,7 @@ def to_record(draft: Draft, chunks: Sequence[Chunk], created: datetime, now: dat
         "chunk_tokens": draft.chunk_tokens, "overlap": draft.overlap, "chunks": len(rows),
         "tokens": sum(chunk.tokens for chunk in chunks), "characters": len(draft.text), "pages": len(draft.pages),
         "digest": hashlib.sha256(draft.text.encode()).hexdigest(), "created": iso(created),
+        "warnings": list(draft.warnings), "given": key, "edition": draft.edition,
     }  # fmt: skip
     return TurnRecord(
         conversation=draft.id,
@@ -108,7 +110,7 @@ def to_record(draft: Draft, chunks: Sequence[Chunk], created: datetime, now: dat
         rows=rows,
         files=files,
         replay=body,
-        digest=draft.digest,
+        digest=digest_of([log_to_json(log), body]),
         head="",
         title=draft.title,
         app=draft.app,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from os import PathLike
 from typing import Any
@@ -15,11 +15,14 @@ from threefold.model.query import LISTS, ListName
 from threefold.model.record import TurnRecord
 from threefold.model.retention import Receipt, Target
 from threefold.model.scope import Scope
+from threefold.realms.conv.resolve import Resolved
 from threefold.realms.doc import places
 from threefold.realms.doc.conditions import conditions
+from threefold.realms.doc.folders import Folder, IngestedFolder, ingest_folder, watch_folder
 from threefold.realms.doc.ingesting import Settings, given, ingest
 from threefold.realms.doc.keeping import from_record, passage_of
 from threefold.realms.doc.quotations import context_of
+from threefold.realms.doc.resolving import referred, resolved
 from threefold.realms.doc.retrieving import MAX_LIMIT, Asked, Retrieved, retrieve
 from threefold.realms.doc.shelf import Shelf
 from threefold.realms.places import SEEN_FROM, Place
@@ -74,6 +77,50 @@ class Doc:
         what = given(content, source, title, mime, metadata, ttl)
         return ingest(self._scope, self._ports, self._place, what, settings)
 
+    def ingest_folder(
+        self,
+        path: str | PathLike[str],
+        metadata: Mapping[str, Any] | None = None,
+        strategy: Strategy = "recursive",
+        chunk_tokens: int = 512,
+        overlap: int = 50,
+        prune: bool = False,
+        source: str | None = None,
+        on_progress: Callable[[int, int], None] | None = None,
+    ) -> IngestedFolder:
+        """Take in the files of a folder and its folders; those that did not change are left as they are.
+
+        Hidden files, links, and what cannot be read are skipped, and said why. A file's source is its path, or with
+        `source` that and its path within the folder. With `prune` documents whose files are gone from the folder are
+        removed. `on_progress` is told how many files of how many are done. Others as in `ingest`.
+
+        Raises:
+            NotFound: there is no such folder. InvalidInput: an argument is malformed.
+        """
+        settings = Settings(strategy, chunk_tokens, overlap)
+        return ingest_folder(self, Folder(path, source), metadata, settings, prune, on_progress)
+
+    def watch_folder(
+        self,
+        path: str | PathLike[str],
+        metadata: Mapping[str, Any] | None = None,
+        strategy: Strategy = "recursive",
+        chunk_tokens: int = 512,
+        overlap: int = 50,
+        prune: bool = False,
+        source: str | None = None,
+        interval: float = 1.0,
+        stop: Callable[[], bool] | None = None,
+        on_change: Callable[[IngestedFolder], None] | None = None,
+    ) -> None:
+        """`ingest_folder`, and again whenever a file is changed, until `stop` says so; `on_change` is told each time.
+
+        Times and sizes of the files are looked at every `interval` seconds. Stopping it between leaves nothing half
+        done.
+        """
+        settings = Settings(strategy, chunk_tokens, overlap)
+        watch_folder(self, Folder(path, source), metadata, settings, prune, interval, stop, on_change)
+
     def remove(self, id_or_source: str) -> Receipt:
         """Remove a document from every file of the store; the receipt lists what went.
 
@@ -117,7 +164,7 @@ class Doc:
             lists: which candidate lists to use.
 
         Raises:
-            InvalidInput: naming the argument that is off.
+            InvalidInput: naming the argument that is off; an empty `query` is.
         """
         return retrieve(self._scope, self._ports, self._place, _asked(query, limit, filter, source, explain, lists))
 
@@ -129,11 +176,11 @@ class Doc:
         filter: Mapping[str, Any] | None = None,  # noqa: A002
         source: str | Sequence[str] | None = None,
     ) -> str:
-        """What answers a question as one text for a prompt: each passage quoted, under a line that says where it is from.
+        """What answers a question as one text for a prompt: passages, quoted, each under a line that says whence it is.
 
         Passages that touch are joined. With `max_tokens` the least relevant are left out, and the last one is cut.
         """
-        if max_tokens is not None and (not isinstance(max_tokens, int) or isinstance(max_tokens, bool) or max_tokens < 1):
+        if max_tokens is not None and (not isinstance(max_tokens, int) or max_tokens is True or max_tokens < 1):
             raise InvalidInput(f"max_tokens {max_tokens!r} must be a whole number from 1, or None for no limit")
         return context_of(self.retrieve(query, limit, filter, source).hits, max_tokens)
 
@@ -177,11 +224,35 @@ class Doc:
 
     def stats(self) -> Library:
         """How much there is of this handle's documents."""
-        sums, mimes = Counter[str](), Counter[str]()
-        for each in self._shelf.all():
-            sums.update(documents=1, chunks=each.chunks, tokens=each.tokens, characters=each.characters)
-            mimes[each.mime] += 1
-        return Library(sums["documents"], sums["chunks"], sums["tokens"], sums["characters"], dict(sorted(mimes.items())))
+        found = list(self._shelf.all())
+        return Library(
+            documents=len(found),
+            chunks=sum(each.chunks for each in found),
+            tokens=sum(each.tokens for each in found),
+            characters=sum(each.characters for each in found),
+            mimes=dict(sorted(Counter(each.mime for each in found).items())),
+        )
+
+    # References.
+
+    def resolve(self, ref: str) -> Resolved:
+        """The document or chunk that a reference names.
+
+        Raises:
+            InvalidInput: it is no reference to a document. NotFound (Expired, Purged): it is not there (any more).
+        """
+        parsed, _, record = referred(self._scope, self._ports, self._place, ref)
+        return resolved(parsed, record)
+
+    def read(self, ref: str) -> bytes:
+        """The exact bytes that were given, where they are kept, else the text; of a chunk its text.
+
+        Raises:
+            as `resolve`; IntegrityError: the bytes are not those that were kept.
+        """
+        parsed, shelf, record = referred(self._scope, self._ports, self._place, ref)
+        found = resolved(parsed, record)
+        return found.as_bytes() if found.file is None else self._ports.blobs.get(shelf.where, found.file.digest)
 
     # Inside.
 
@@ -205,6 +276,8 @@ def _asked(
 ) -> Asked:  # fmt: skip
     if not isinstance(query, str):
         raise InvalidInput(f"query must be text, not {type(query).__name__}")
+    if not query.strip():
+        raise InvalidInput("query is empty; ask a question, or give words to look for")
     _check_limit(limit)
     sources = (source,) if isinstance(source, str) else tuple(source or ())
     if not all(isinstance(each, str) for each in sources):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple, overload
 
-from threefold.model.candidates import CandidateRows, Candidates
+from threefold.model.candidates import Candidates
 from threefold.model.document import Passage
 from threefold.model.query import LISTS, Filter, ListName
 from threefold.model.rows import RowKey
@@ -137,12 +137,11 @@ def retrieve(scope: Scope, ports: Ports, place: Place, asked: Asked) -> Retrieve
         depth = depth_for(2 * asked.limit, ranking)
         query, said = question_for(shelf.where, ports, asked.text, Filter(now, labels=labels), asked.lists, depth)
         found = ports.store.candidates(query)
-        placing = rank(_nameless(found), query, ranking)
+        placing = rank(_alone(found), query, ranking)
         placed.append(placing)
         best = placing.order[: asked.limit].tolist()
-        ranked += [
-            _Ranked(float(placing.score[n]), order, i, placing.rows.key(n), n, placing, shelf) for i, n in enumerate(best)
-        ]
+        for i, n in enumerate(best):
+            ranked.append(_Ranked(float(placing.score[n]), order, i, found.rows.key(n), n, placing, shelf))
         warnings.update(dict.fromkeys((*said, *found.warnings)))
         corrections.update(found.corrections)
         terms += query.terms
@@ -170,16 +169,20 @@ def narrowed(shelf: Shelf, asked: Asked) -> Labels | None:
     return tuple(groups)
 
 
-def _nameless(found: Candidates) -> Candidates:
-    """The candidates without what they stand under: for the second stage a speaker's name is something else."""
+def _alone(found: Candidates) -> Candidates:
+    """The candidates each as a conversation of its own, said by nobody.
+
+    The second stage knows chats: that an answer stands after its question, and who is spoken of. Chunks of a document
+    are no messages, and what they stand under is no speaker.
+    """
     import numpy as np
 
     rows = found.rows
-    nameless = CandidateRows(
-        rows.conversations, rows.turns, [None], rows.conversation, rows.turn, rows.seq, rows.position, rows.role,
-        rows.at, rows.words, np.zeros(len(rows), dtype=np.int64), rows.asks, rows.having,
-    )  # fmt: skip
-    return replace(found, rows=nameless)
+    places = zip(rows.conversation.tolist(), rows.position.tolist(), strict=True)
+    names = [f"{rows.conversations[code]} {position:012}" for code, position in places]
+    nobody = np.zeros(len(rows), dtype=np.int64)
+    alone = replace(rows, conversations=names, conversation=np.arange(len(rows)), authors=[None], author=nobody)
+    return replace(found, rows=alone)
 
 
 def _hits(ranked: Sequence[_Ranked], terms: Sequence[str], explain: bool) -> Iterator[DocHit]:
@@ -187,7 +190,7 @@ def _hits(ranked: Sequence[_Ranked], terms: Sequence[str], explain: bool) -> Ite
     for each in ranked:
         by_shelf.setdefault(each.shelf, []).append(each.key)
     rows = {shelf: shelf.rows(keys) for shelf, keys in by_shelf.items()}
-    known = {shelf: shelf.documents(list(dict.fromkeys(k.conversation for k in keys))) for shelf, keys in by_shelf.items()}
+    known = {shelf: shelf.documents(list({key.conversation: None for key in keys})) for shelf, keys in by_shelf.items()}
     for each in ranked:
         row, document = rows[each.shelf].get(each.key), known[each.shelf].get(each.key.conversation)
         if row is None or document is None:  # removed in this moment
@@ -195,8 +198,10 @@ def _hits(ranked: Sequence[_Ranked], terms: Sequence[str], explain: bool) -> Ite
         chunk: Passage = passage_of(document.id, row.row)
         matches = excerpt(chunk.text, terms, len(chunk.text)).matches
         steps = each.placing.entry(each.number).explain() if explain else None
-        yield DocHit(chunk.ref, document.id, document.source, document.title, chunk.text, chunk.start, chunk.end,
-                     chunk.number, each.score, chunk.headings, chunk.page, matches, document.metadata, steps)  # fmt: skip
+        yield DocHit(
+            chunk.ref, document.id, document.source, document.title, chunk.text, chunk.start, chunk.end, chunk.number,
+            each.score, chunk.headings, chunk.page, matches, document.metadata, steps,
+        )  # fmt: skip
 
 
 def _mode(lists: Sequence[ListName], semantic: bool) -> str:

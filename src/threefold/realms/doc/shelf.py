@@ -10,7 +10,8 @@ from typing import Final
 from threefold.errors import BytesGone, Conflict, Forbidden
 from threefold.model.commit import Commit, Outcome, RecordTurn
 from threefold.model.document import Document
-from threefold.model.record import StoredTurn, TurnRecord
+from threefold.model.record import FileEntry, StoredTurn, TurnRecord
+from threefold.model.retention import Gone
 from threefold.model.rows import RowKey, StoredRow
 from threefold.model.scope import Scope
 from threefold.ports import CatalogQuery
@@ -39,25 +40,34 @@ class Shelf:
 
     def record(self, id_: str) -> TurnRecord | None:
         """A document with its chunks, where it is there; another app's is not."""
+        found = self.stored(id_)
+        return found.record if isinstance(found, StoredTurn) else None
+
+    def stored(self, id_: str) -> StoredTurn | Gone | None:
+        """A document with its chunks, or why it is gone; None where there never was one."""
         try:
-            found = self.ports.store.turn(self.where, id_, TURN, self.ports.clock())
+            return self.ports.store.turn(self.where, id_, TURN, self.ports.clock())
         except Forbidden:
             return None
-        return found.record if isinstance(found, StoredTurn) else None
+
+    def light(self, id_: str) -> TurnRecord | None:
+        """A document without its chunks, where it is there; another app's is not."""
+        try:
+            found = self.ports.store.records(self.where, [(id_, TURN)], self.ports.clock(), rows=False)
+        except Forbidden:
+            return None
+        return found[0] if found else None
 
     def documents(self, ids: Sequence[str]) -> dict[str, Document]:
         """Those of the documents that are there."""
-        return {record.conversation: from_record(record) for record in self._records(ids)}
-
-    def _records(self, ids: Sequence[str]) -> tuple[TurnRecord, ...]:
         keys = [(id_, TURN) for id_ in ids]
-        return self.ports.store.records(self.where, keys, self.ports.clock())
+        found = self.ports.store.records(self.where, keys, self.ports.clock(), rows=False)
+        return {record.conversation: from_record(record) for record in found}
 
     def rows(self, keys: Sequence[RowKey]) -> dict[RowKey, StoredRow]:
         """The chunks with these keys that are there."""
-        wanted = set(keys)
-        found = self.ports.store.rows(self.where, keys, self.ports.clock()) if keys else ()
-        return {row.key: row for row in found if row.key in wanted}
+        found = self.ports.store.rows(self.where, keys, self.ports.clock(), whole=False) if keys else ()
+        return {row.key: row for row in found}
 
     def page(self, limit: int, after: Cursor | None = None, labels: Labels = ()) -> list[Document]:
         """Documents that have the labels, those last changed first."""
@@ -94,6 +104,9 @@ class Shelf:
 
     def text(self, record: TurnRecord) -> str:
         """The text of a document, as its chunks are cut from it."""
-        files = {file.path: file for file in record.files}
-        file = files.get(TEXT) or next(iter(files.values()))
-        return self.ports.blobs.get(self.where, file.digest).decode()
+        return self.ports.blobs.get(self.where, file_of(record, TEXT).digest).decode()
+
+
+def file_of(record: TurnRecord, path: str) -> FileEntry:
+    """The file of a document that is called so; where there is none, the one that there is."""
+    return next((file for file in record.files if file.path == path), record.files[0])

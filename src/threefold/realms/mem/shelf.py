@@ -52,7 +52,9 @@ class Shelf:
     def newest(self, where: Scope, labels: Labels, limit: int, after: tuple[datetime, str] | None = None) -> list[str]:
         """Ids of memories in one place that have the labels, those last touched first."""
         cursor = None if after is None else (*after, TURN)
-        query = CatalogQuery(self._ports.clock(), newest_first=True, limit=limit, after=cursor, labels=labels, bare=True)
+        query = CatalogQuery(
+            self._ports.clock(), newest_first=True, limit=limit, after=cursor, labels=labels, bare=True
+        )
         return [entry.conversation for entry in self._ports.store.catalog(where, query)]
 
     def change(self, record: str, change: Callable[[Kept], Kept], revision: int | None = None) -> Memory:

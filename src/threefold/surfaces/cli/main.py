@@ -12,7 +12,20 @@ from collections.abc import Mapping, Sequence
 from threefold import __version__
 from threefold.app import default_blobs, default_store
 from threefold.errors import ThreefoldError
-from threefold.surfaces.cli import asking, care, chat, embedder, histories, memories, reading, threads, transfer, work
+from threefold.surfaces.cli import (
+    asking,
+    care,
+    chat,
+    documents,
+    embedder,
+    histories,
+    ingesting,
+    memories,
+    reading,
+    threads,
+    transfer,
+    work,
+)  # fmt: skip
 from threefold.surfaces.cli import demo as demonstration
 from threefold.surfaces.cli.context import Context
 
@@ -25,6 +38,7 @@ examples:
   threefold import ~/.claude/projects
   threefold search "why did the openpyxl export fail" --explain
   threefold log                      conversations, the last active first
+  threefold ingest docs/ --prune     files, cut into chunks that are found and cited
   threefold show conv:ar:conv_trip.turn_1.user.prompt
 """
 
@@ -40,7 +54,9 @@ def parser() -> argparse.ArgumentParser:
     root.add_argument("--version", action="version", version=f"threefold {__version__}")
     _common(root, fresh=True)
     commands = root.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for module in (demonstration, histories, reading, threads, memories, asking, transfer, care, work):
+    for module in (
+        demonstration, histories, reading, threads, memories, ingesting, documents, asking, transfer, care, work,
+    ):  # fmt: skip
         module.add_commands(commands)
     for command in commands.choices.values():
         _common(command, fresh=False)

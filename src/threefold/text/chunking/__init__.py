@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from threefold.text.chunking.cutting import STRATEGIES, Chunk, Strategy, chunk
+from threefold.text.chunking.cutting import Chunk, chunk
 
-__all__ = ["STRATEGIES", "Chunk", "Strategy", "chunk"]
+__all__ = ["Chunk", "chunk"]

@@ -144,4 +144,3 @@ def _plain(title: str) -> str:
 def is_item(line: str) -> bool:
     """Whether a line begins an item of a list."""
     return _ITEM.match(line) is not None
-

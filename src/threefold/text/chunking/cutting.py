@@ -1,18 +1,18 @@
-"""From a text to its chunks: which places it may be cut at, the best first, and how much goes between two cuts. Pure."""
+"""From a text to its chunks: which places it may be cut at, the best first, and what it stands under there. Pure."""
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Sequence
-from typing import Final, Literal, NamedTuple, get_args
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Final, NamedTuple
 
+from threefold.model.document import Strategy
 from threefold.text.chunking.blocks import Block, blocks, is_item
 from threefold.text.chunking.filling import Filler
 from threefold.text.chunking.sentences import sentence_cuts
 from threefold.text.tokens import count_tokens
 
-Strategy = Literal["fixed", "recursive", "sentence", "paragraph"]
-STRATEGIES: Final[tuple[Strategy, ...]] = get_args(Strategy)
 Cuts = Callable[[int, int], Sequence[int]]
 # Headings go from 1 to 6.
 _LEVELS: Final = range(1, 7)
@@ -46,7 +46,7 @@ def chunk(
     found = list(blocks(text))
     outline = _Outline(found)
     filler = Filler(text, tokens - overlap, tokens, overlap, count)
-    bodies = filler.divide(_levels(text, found, strategy), outline.starts)
+    bodies = filler.divide(_levels(text, found, strategy))
     return [
         Chunk(start, end, size, outline.headings(body, end))
         for start, end, size, body in filler.overlapped(bodies, outline.starts, lambda a, b: sentence_cuts(text, a, b))
@@ -82,7 +82,7 @@ def _inner_lines(text: str, found: Sequence[Block]) -> list[int]:
         if block.kind in ("code", "table", "front", "list"):
             at = block.start
             while (at := text.find("\n", at, block.end - 1) + 1) > 0:
-                if block.kind != "list" or is_item(text[at : at + 40].split("\n", maxsplit=1)[0]):
+                if block.kind != "list" or is_item(text[at : at + 40].partition("\n")[0]):
                     cuts.append(at)
     return cuts
 
@@ -120,12 +120,22 @@ class _Outline:
         return tuple(title for title in common if title)
 
 
-def _paths(found: Sequence[Block]) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """Each heading's place with the headings it stands under and itself."""
+def _paths(found: Sequence[Block]) -> list[tuple[int, tuple[str, ...]]]:
+    """Each heading's place with the headings it stands under and itself.
+
+    Under a heading that a deeper one follows at once nothing stands: it is where that one is.
+    """
     stack: list[Block] = []
+    paths: list[tuple[int, tuple[str, ...]]] = []
     for block in found:
         if block.kind == "heading":
             while stack and stack[-1].level >= block.level:
                 stack.pop()
             stack.append(block)
-            yield block.start, tuple(each.title for each in stack)
+            paths.append((block.start, tuple(each.title for each in stack)))
+    after = {block.start: following for block, following in pairwise(found) if following.kind == "heading"}
+    for i in range(len(paths) - 2, -1, -1):
+        (start, path), (following, deeper) = paths[i], paths[i + 1]
+        if start in after and after[start].start == following and deeper[: len(path)] == path:
+            paths[i] = start, deeper
+    return paths

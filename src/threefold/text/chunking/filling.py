@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from math import ceil
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from threefold.text.chunking.graphemes import cut_near, may_cut
@@ -45,66 +45,52 @@ class Filler:
         body = self._trimmed(start, end)
         return self._count(self._text[body.start : body.end])
 
-    def divide(self, levels: Sequence[Cuts], headings: Sequence[int]) -> list[Body]:
+    def divide(self, levels: Sequence[Cuts]) -> list[Body]:
         """The text as bodies, cut at the first of `levels` that makes them fit."""
         found = self._divided(0, len(self._text), [*levels, self._words])
-        return [body for body in self._without_crumbs(found, headings) if body.end > body.start]
+        return self._without_crumbs(body for body in found if body.end > body.start)
 
     def _divided(self, start: int, end: int, levels: Sequence[Cuts]) -> Iterator[Body]:
         if self.size(start, end) <= self._most:
             yield self._trimmed(start, end)
             return
-        for depth, level in enumerate(levels):
-            if cuts := level(start, end):
-                break
-        else:
+        found = next(((cuts, depth) for depth, level in enumerate(levels, 1) if (cuts := level(start, end))), None)
+        if found is None:
             yield from self._by_characters(start, end)
             return
+        cuts, depth = found
         run = start
-        places = [start, *cuts, end]
-        for first, last in zip(places, places[1:], strict=False):
+        for first, last in pairwise([start, *cuts, end]):
             # Most are far too small to be worth counting: a token is seldom less than a byte.
             if last - first > self._most // 4 and self.size(first, last) > self._most:
                 yield from self._filled(run, first, cuts)
-                yield from self._divided(first, last, levels[depth + 1 :])
+                yield from self._divided(first, last, levels[depth:])
                 run = last
         yield from self._filled(run, end, cuts)
 
     def _filled(self, start: int, end: int, cuts: Sequence[int]) -> Iterator[Body]:
-        """A range whose parts fit, in as few bodies as it takes, about as long as one another."""
-        left = self.size(start, end) if start < end else 0
+        """A range whose parts fit, as many of them in a body as it takes."""
         while start < end:
-            if left <= self._most and self.size(start, end) <= self._most:
-                yield self._trimmed(start, end)
-                return
-            # What is left is about the whole without what went; at the end it is counted.
-            wanted = left / max(2, ceil(left / self._most))
-            at = self._farthest(start, end, cuts, wanted)
+            at = self._farthest(start, end, cuts)
             yield self._trimmed(start, at)
-            left = max(left - self.size(start, at), 1)
             start = at
 
-    def _farthest(self, start: int, end: int, cuts: Sequence[int], wanted: float) -> int:
-        """The cut that leaves nearest to `wanted` tokens before it, and at most as many as a body has."""
+    def _farthest(self, start: int, end: int, cuts: Sequence[int]) -> int:
+        """The last cut, or the end, that leaves at most as many tokens before it as a body has."""
         first, stop = bisect_right(cuts, start), bisect_left(cuts, end)
+
+        def fits(place: int) -> bool:
+            return self.size(start, cuts[place] if place < stop else end) <= self._most
+
         # Looked for in longer and longer strides, so that nothing far longer than a body is counted.
         stride = 1
-        while first + stride < stop and self.size(start, cuts[first + stride]) <= wanted:
+        while first + stride <= stop and fits(first + stride):
             stride *= 2
-        low, high = first + stride // 2, min(first + stride, stop)
-        while low < high:
+        low, high = first + stride // 2, min(first + stride, stop + 1)
+        while low + 1 < high:
             middle = (low + high) // 2
-            if self.size(start, cuts[middle]) <= wanted:
-                low = middle + 1
-            else:
-                high = middle
-        over = cuts[low] if low < len(cuts) and cuts[low] < end else end
-        under = cuts[low - 1] if low > first else start
-        if under == start:
-            return over
-        if (more := self.size(start, over)) <= self._most and more - wanted < wanted - self.size(start, under):
-            return over
-        return under
+            low, high = (middle, high) if fits(middle) else (low, middle)
+        return cuts[low] if low < stop else end
 
     def _words(self, start: int, end: int) -> list[int]:
         return [match.start() for match in _WORD.finditer(self._text, start, end) if start < match.start() < end]
@@ -134,22 +120,23 @@ class Filler:
         first = start
         while first < end and self._text[first].isspace():
             first += 1
-        line = max(self._text.rfind("\n", start, first), self._text.rfind("\r", start, first)) + 1
+        before = max(start - 1, 0)
+        line = max(self._text.rfind("\n", before, first), self._text.rfind("\r", before, first)) + 1
         if line > 0 or start == 0:
             first = max(line, start)
         return Body(first, max(first, end))
 
-    def _without_crumbs(self, found: Iterator[Body], headings: Sequence[int]) -> list[Body]:
+    def _without_crumbs(self, found: Iterator[Body]) -> list[Body]:
         """The bodies, with those that are very short put to the one before or behind where both fit."""
         kept: list[Body] = []
         for body in found:
-            if kept and self._joins(kept[-1], body, headings):
+            if kept and self._joins(kept[-1], body):
                 kept[-1] = Body(kept[-1].start, body.end)
             else:
                 kept.append(body)
         return kept
 
-    def _joins(self, one: Body, other: Body, headings: Sequence[int]) -> bool:
+    def _joins(self, one: Body, other: Body) -> bool:
         least = self._most // _CRUMB
         if self.size(*one) >= least and self.size(*other) >= least:
             return False

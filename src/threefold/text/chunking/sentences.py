@@ -18,15 +18,15 @@ _END: Final = re.compile(
 # A word, or initials such as "e.g" and "U.S", right before a full stop.
 _BEFORE: Final = re.compile(r"(?:^|[\s(\[\"'“„«/-])((?:[^\W\d_]\.)*[^\W\d_]+|\d+)$")
 _ABBREVIATIONS: Final = frozenset(
-    # English
-    "mr mrs ms dr prof sr jr st mt ft rev hon gen col lt sgt capt gov sen rep pres dept univ inc ltd co corp vs etc al "
-    "approx appt est fig figs eq eqs sec ch vol no nos pp ed eds ref refs cf viz esp jan feb mar apr jun jul aug sep "
-    "sept oct nov dec mon tue wed thu fri sat sun "
-    # German, Dutch, French, Spanish, Portuguese, Italian
-    "bzw usw ca evtl ggf inkl exkl max min nr str tel bsp vgl zzt sog hr fr abs art aufl hrsg jh jhd mio mrd bijv enz "
-    "mme mlle mm env av sra srta dra núm pág págs ej aprox sig dott sig.ra ecc pag "
-    # Russian, Ukrainian, Polish, Czech, Turkish
-    "г гг др пр см рис табл тыс млн млрд руб ул им ст т тт напр np tzn tzw itd itp ul godz např atd tzv vb vs örn".split()
+    # English; German, Dutch, French, Spanish, Portuguese, Italian; Russian, Ukrainian, Polish, Czech, Turkish.
+    """
+    mr mrs ms dr prof sr jr st mt ft rev hon gen col lt sgt capt gov sen rep pres dept univ inc ltd co corp vs etc al
+    approx appt est fig figs eq eqs sec ch vol no nos pp ed eds ref refs cf viz esp jan feb mar apr jun jul aug sep
+    sept oct nov dec mon tue wed thu fri sat sun
+    bzw usw ca evtl ggf inkl exkl max min nr str tel bsp vgl zzt sog hr fr abs art aufl hrsg jh jhd mio mrd bijv enz
+    mme mlle mm env av sra srta dra núm pág págs ej aprox sig dott sig.ra ecc pag
+    г гг др пр см рис табл тыс млн млрд руб ул им ст т тт напр np tzn tzw itd itp ul godz např atd tzv vb vs örn
+    """.split()  # noqa: SIM905 - read as a text, not as a list
 )
 _SHORT: Final = 24
 
@@ -56,7 +56,7 @@ def _ends_here(text: str, start: int, stop: int, after: int, end: int) -> bool:
     if word.isdigit():
         # "3." at the beginning of a line numbers an item.
         return text[max(start, text.rfind("\n", start, found.start(1)) + 1) : found.start(1)].strip() != ""
-    if len(word) == 1:
+    if len(word) == 1 and word.lower() not in _ABBREVIATIONS:
         # An initial; but "I" may end a sentence, and so may a letter of a script without case.
         return word == "I" or not word.isupper()
     return "." not in word and word.lower() not in _ABBREVIATIONS
