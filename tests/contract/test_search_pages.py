@@ -146,11 +146,8 @@ def test_turns_that_are_known_are_left_out_and_make_room(db: threefold.Threefold
     assert {hit.conversation for hit in found} == {"c3", "c4", "c5"}
     assert all(hit.text in ("a boat", f"river boat number {hit.conversation[1:]}") for hit in found)
     assert len(everything) == 6
-    for wrong, said in (
-        ("ar:1.user.prompt", "no reference into the record in its long form"),
-        ("mem:record:x", "no ref"),
-    ):
-        with pytest.raises(InvalidInput, match=said):
+    for wrong in ("ar:1.user.prompt", "mem:record:x"):
+        with pytest.raises(InvalidInput, match="no reference into the record in its long form"):
             alice.conv.search("river", without=[wrong])
     for size in (0, -1, True, 2_000_000):
         with pytest.raises(InvalidInput, match=f"size {size!r} must be"):
