@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 
@@ -508,3 +509,16 @@ def test_5_6_72_long_texts_are_found_to_their_ends(db: threefold.Threefold) -> N
     assert doc.retrieve("zyxomma", limit=1)[0].text.endswith("zyxomma")
     for i in range(44):
         assert f"marker{i:03}q" in doc.retrieve(f"marker{i:03}q", limit=1)[0].text
+
+
+@pytest.mark.capability("doc.again")
+def test_many_that_take_in_one_source_at_once_make_one_document(db: threefold.Threefold) -> None:
+    texts = [f"the boat of thread {i}" for i in range(4)]
+    with ThreadPoolExecutor(4) as pool:
+        done = list(pool.map(lambda text: db.user("alice").doc.ingest(text, source="s"), texts))
+    assert len({each.id for each in done}) == 1
+    assert [each.outcome for each in done].count("created") == 1
+    doc = db.user("alice").doc
+    assert doc.text("s") in texts
+    assert [hit.text for hit in doc.retrieve("boat")] == [doc.text("s")]
+    assert db.missing_blobs() == ()
