@@ -44,3 +44,11 @@ class BytesGone(Unavailable):
 
 class IntegrityError(ThreefoldError):
     """Stored bytes are not what was recorded (hash or structure does not match)."""
+
+
+class EngineFailed(ThreefoldError):
+    """A context engine raised something, or gave something else than a context within the budget."""
+
+
+class AgentFailed(ThreefoldError):
+    """An agent, or a tool of one, raised something, or gave something else than text."""

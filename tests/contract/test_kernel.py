@@ -13,8 +13,8 @@ import pytest
 import threefold
 from threefold import Act, Agent, Capability, Kernel, Tool
 from threefold.context.engine import Compacted, EngineInfo
-from threefold.errors import Conflict, InvalidInput, NotFound, Unavailable
-from threefold.host.run import AgentFailed, Run
+from threefold.errors import AgentFailed, Conflict, InvalidInput, NotFound, Unavailable
+from threefold.host.run import Run
 from threefold.model.chat import Call, Reply, Usage
 from threefold.testing import ScriptedModel
 

@@ -47,7 +47,7 @@ def test_from_a_question_to_where_the_answer_came_from(run: Run, tmp_path: Path)
     ((label, ref),) = asked["citations"].items()
     assert ref.startswith("doc:")
     assert "um acht Uhr" in run("show", ref).stdout
-    assert told(run, "show", asked["ref"])["messages"][0]["text"] == "Wann geht die Fähre nach Porto Santo?"
+    assert told(run, "show", asked["ref"])["value"]["messages"][0]["text"] == "Wann geht die Fähre nach Porto Santo?"
 
     found = told(run, "context", "und die Fähre zurück von Porto Santo?", "--thread", "madeira", "--budget", "300")
     assert found["estimated_tokens"] <= found["budget"] == 300

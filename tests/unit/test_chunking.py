@@ -131,4 +131,4 @@ def test_quotations_cannot_be_left() -> None:
     assert quoted("") == "> "
     assert quoted("> nested") == "> > nested"
     assert named("x" * 500, 20) == "x" * 19 + "…"
-    assert named("a\u202eb\u200bc\x1b[31m") == "a b c [31m"
+    assert named("a\u202eb c\x1b[31m]") == "ab c(31m)"

@@ -18,6 +18,9 @@ from threefold.realms.conv.recorder import TurnHandle
 from threefold.realms.conv.threads import Thread
 
 PUBLIC = [
+    "Act",
+    "Agent",
+    "Capability",
     "Commons",
     "Config",
     "Conflict",
@@ -26,11 +29,13 @@ PUBLIC = [
     "Handle",
     "IntegrityError",
     "InvalidInput",
+    "Kernel",
     "NotFound",
     "Purged",
     "Ranking",
     "Threefold",
     "ThreefoldError",
+    "Tool",
     "Unavailable",
     "compare_stores",
     "copy_store",
@@ -53,7 +58,9 @@ def test_names_that_users_rely_on_exist() -> None:
         assert callable(getattr(TurnHandle, name))
     for name in ["search", "conversations", "turns", "turn", "feedback", "timeline", "record", "forget"]:
         assert callable(getattr(Conv, name))
-    for name in ["turn", "resolve", "read", "forget", "export", "import_history"]:
+    for name in ["start", "submit", "ask", "stream", "close", "remember", "recall", "thread"]:
+        assert callable(getattr(threefold.Kernel, name))
+    for name in ["turn", "context", "thread", "threads", "resolve", "read", "forget", "export", "import_history"]:
         assert callable(getattr(threefold.Handle, name))
 
 

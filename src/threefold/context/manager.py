@@ -14,16 +14,12 @@ from typing import Any, Final
 from threefold.context.default import DefaultEngine
 from threefold.context.engine import Compacted, ContextEngine, EngineInfo, Happened
 from threefold.context.sources import Sources
-from threefold.errors import Conflict, InvalidInput, NotFound, ThreefoldError
+from threefold.errors import Conflict, EngineFailed, InvalidInput, NotFound, ThreefoldError
 from threefold.model.context import ComputedContext, Intent
 from threefold.text.tokens import count_tokens
 
 GROUP: Final = "threefold.context_engines"
 """The group of entry points under which packages offer engines: each names a class or function that makes one."""
-
-
-class EngineFailed(ThreefoldError):
-    """A context engine raised something, or gave something else than a context within the budget."""
 
 
 class Contexts:

@@ -13,11 +13,11 @@ from typing import Any, Final, Self
 from threefold.context.engine import Happened
 from threefold.context.intents import BUDGET, intent_of
 from threefold.context.manager import Contexts
-from threefold.errors import Conflict, ThreefoldError, Unavailable
+from threefold.errors import AgentFailed, Conflict, ThreefoldError, Unavailable
 from threefold.host.agents import Agent, Agents
 from threefold.host.events import Event, Outcome
 from threefold.host.people import House, Person
-from threefold.host.run import AgentFailed, Run, called, drained
+from threefold.host.run import Run, called, drained
 from threefold.host.speaking import ASSISTANT, FINDER, find, speak
 from threefold.model.context import ComputedContext, Intent
 from threefold.model.kinds import Status

@@ -7,17 +7,13 @@ import inspect
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from threefold.errors import ThreefoldError
+from threefold.errors import AgentFailed, ThreefoldError
 from threefold.host.events import Event, Step
 from threefold.model.context import ComputedContext, Intent
 from threefold.model.kinds import StepStatus
 
 if TYPE_CHECKING:
     from threefold.host.people import Person
-
-
-class AgentFailed(ThreefoldError):
-    """An agent, or a tool of one, raised something."""
 
 
 class Run:

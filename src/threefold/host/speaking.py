@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from threefold.context.gathering import part
-from threefold.errors import ThreefoldError
+from threefold.errors import AgentFailed, ThreefoldError
 from threefold.host.agents import Agent
-from threefold.host.run import AgentFailed, Run, as_text, called
+from threefold.host.run import Run, as_text, called
 from threefold.model.chat import Call, Message, Reply
 from threefold.model.context import FINDER as FINDER_NAME
 from threefold.ports import ChatModel
