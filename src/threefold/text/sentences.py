@@ -37,16 +37,17 @@ _UNSPACED = re.compile(
 )
 _THAI_SPACE = re.compile("(?<=[\u0e01-\u0eff])\\s+(?=[\u0e01-\u0eff])")
 _COMMA = re.compile(r"[;；:：,，、،](?=\D)\s*|\s+")
+# None that is a word of its own: "That is all." ends.
 _ABBREVIATIONS = frozenset(
     """
-    adm approx apt art asst ave bldg blvd brig ca cap capt cf cmdr co col corp cpl dept dipl doc dr ed eds est etc ext
-    fig figs gen gov govt hon inc incl jr lt ltd maj max messrs min misc mr mrs ms mt nb no nos op pl pp prof pvt ref
-    rep resp rev sec sen sgt sr st std tel temp univ vol vols vs
-    abb abs allg bd bspw bzgl bzw evtl ggf hrsg ing inkl jh kap lfd lt mio mrd nr pos sog str tab usw vgl zzgl
-    av bd chap éd env ex mlle mm mme n° p réf tél all dott ecc es pag sig sig.ra avda dra ej pág sra srta ud uds
-    alm hr fru kl ml mln red stk tj wg zob św ul prof.dr hab inż
+    adm approx apt asst ave bldg blvd brig ca capt cf cmdr co col corp cpl dept dipl doc dr ed eds etc ext
+    fig figs gen gov govt hon inc incl jr lt ltd maj messrs misc mr mrs ms mt nb nos op pp prof pvt ref
+    rep resp rev sen sgt sr st std tel univ vol vols vs
+    abb abs allg bd bspw bzgl bzw evtl ggf hrsg inkl jh kap lfd lt mio mrd nr sog str usw vgl zzgl
+    av bd chap éd env mlle mm mme n° p réf tél dott ecc pag sig sig.ra avda dra ej pág sra srta ud uds
+    alm hr fru kl ml mln stk tj wg zob św ul prof.dr hab inż
     англ г гг гл др им кв млн млрд напр обл пр проф рис руб см ср стр т тел тыс ул
-    """.split()  # noqa: SIM905 - words read best as words
+ """.split()  # noqa: SIM905 - words read best as words
 )
 
 

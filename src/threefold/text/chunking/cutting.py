@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from threefold.model.document import Strategy
 from threefold.text.chunking.blocks import Block, blocks, is_item
 from threefold.text.chunking.filling import Filler
-from threefold.text.chunking.sentences import sentence_cuts
+from threefold.text.sentences import sentence_spans
 from threefold.text.tokens import count_tokens
 
 Cuts = Callable[[int, int], Sequence[int]]
@@ -94,6 +94,13 @@ def _sentences(text: str, found: Sequence[Block], lines: Sequence[int]) -> list[
         if block.kind in ("text", "list"):
             cuts += sentence_cuts(text, block.start, block.end)
     return sorted(set(cuts))
+
+
+def sentence_cuts(text: str, start: int, end: int) -> list[int]:
+    """Places in (start, end) right behind a sentence."""
+    said = text[start:end]
+    spans = sentence_spans(said, longest=max(len(said), 1))
+    return [start + len(said[:stop].rstrip()) for _, stop in spans[:-1] if said[:stop].strip()]
 
 
 class _Outline:
