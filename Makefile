@@ -26,7 +26,7 @@ else
 endif
 	@touch $@
 
-demo: $(VENV)/.installed  ## record real turns, search them, show one
+demo: $(VENV)/.installed  ## record, search, remember, compute a context
 	@$(BIN)/threefold demo
 
 test: check unit  ## everything that CI runs

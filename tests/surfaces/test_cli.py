@@ -240,6 +240,11 @@ def test_demo_ends_with_found_turns_and_a_materialised_one(run: Run) -> None:
     wanted = ["lisbon", "q2-report", "q2-report", "学校", "дача"]
     assert [search["hits"][0]["conversation"] for search in done["searches"]] == wanted
     assert done["turn"]["files"][0]["name"] == "plan.md"
+    assert (done["memory"]["status"], done["proposed"]["status"]) == ("active", "proposed")
+    computed = done["context"]
+    assert 0 < computed["estimated_tokens"] <= computed["budget"] == 400
+    assert [entry["text"].split("\n")[0] for entry in computed["memories"]] == ["eats fish, no shellfish"]
+    assert len(computed["thread"]["messages"]) == 6
 
 
 def test_the_formats_of_the_command_line_are_those_of_the_importers() -> None:

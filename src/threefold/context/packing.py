@@ -1,8 +1,8 @@
 """Packing under a budget: which of what was found is shown, and how much of each. Pure.
 
 Three passes. Breadth: every kind of thing gets its share, so that a long thread leaves room for what is known. Then
-what is left goes to what found no room, by priority. Then what was taken is shown at more length. Within a kind the
-order is that of `SECTIONS`, then of the items: what stands further back is dropped first.
+what is left goes to what found no room, by priority. Then what was taken is shown at more length, the best first.
+Within a kind the order is that of `SECTIONS`, then of the items: what stands further back is dropped first.
 """
 
 from __future__ import annotations
@@ -125,14 +125,15 @@ class _Packing:
                 broken.add(item.section)
 
     def lengthen(self) -> None:
-        """Show what was taken at more length: all of it a little, then all of it more."""
-        for form in range(1, max((len(item.forms) for item in self._order), default=0)):
-            for number in sorted(self._forms):
-                if self._forms[number] == form - 1 and form < len(self._order[number].forms):
-                    more = self._cost(number, form) - self._cost(number, form - 1)
-                    if more <= self._room:
-                        self._forms[number] = form
-                        self._room -= more
+        """Show what was taken at more length, the first of each kind as whole as there is room."""
+        for number in sorted(self._forms):
+            item = self._order[number]
+            for form in range(1, len(item.forms)):
+                more = self._cost(number, form) - self._cost(number, self._forms[number])
+                if more > self._room:
+                    break
+                self._forms[number] = form
+                self._room -= more
 
     def result(self) -> Packed:
         taken = tuple(Taken(self._order[number], form) for number, form in sorted(self._forms.items()))

@@ -19,6 +19,7 @@ _QUESTIONS = (
     ("a Chinese word of two characters", "接龙"),
     ("a Russian question", "когда укрывать розы"),
 )
+_REQUEST = "Which restaurant in Cacilhas, and what shall we order there?"
 _PLAN = "# Lisbon, 29 to 31 May\n\nFriday: ferry to Cacilhas, dinner at Ponto Final.\n"
 
 
@@ -30,7 +31,7 @@ def add_commands(commands: Any) -> None:
 
 
 def demo(context: Context, options: argparse.Namespace) -> int:
-    """Import a history, ask five questions, record a live turn, show it whole."""
+    """Import a history, ask five questions, record a live turn, show it whole, remember, show a context."""
     # Not at the top: the other commands need not wait for them.
     import tempfile
     from importlib import resources
@@ -60,8 +61,19 @@ def demo(context: Context, options: argparse.Namespace) -> int:
         data = alice.read(view.files[0].ref)
         equal = data == _PLAN.encode()
         said.line(f"{view.files[0].name}: {len(data)} bytes read back, equal to what was published: {equal}")
+        said.title("5. What is true is remembered; what an agent proposes waits for a word")
+        kept = alice.mem.remember("eats fish, no shellfish", kind="preference", context="said when planning Lisbon")
+        said.line(f"{kept.status}: {kept.memory}")
+        waiting = db.user("alice", agent="planner").mem.propose("likes late dinners")
+        said.line(f"{waiting.status}: {waiting.memory}")
+        said.title("6. What an agent should see for a request is computed, within a budget")
+        db.embed_pending()
+        computed = alice.context(_REQUEST, thread="lisbon", budget=400)
+        said.line(f"{bold(json.dumps(_REQUEST))} {dim(f'({computed.estimated_tokens} of {computed.budget} tokens)')}")
+        said.line(f"\n{computed.text}")
         if context.json:
-            context.emit({"imported": done.imported, "searches": searches, "turn": view_to_json(view)})
+            told = {"memory": kept.as_json(), "proposed": waiting.as_json(), "context": computed.as_json()}
+            context.emit({"imported": done.imported, "searches": searches, "turn": view_to_json(view), **told})
         elif options.keep:
             print(f"\nThe store stays in {folder}; try: threefold --db {folder} --user alice log")
         else:
