@@ -522,3 +522,14 @@ def test_many_that_take_in_one_source_at_once_make_one_document(db: threefold.Th
     assert doc.text("s") in texts
     assert [hit.text for hit in doc.retrieve("boat")] == [doc.text("s")]
     assert db.missing_blobs() == ()
+
+
+@pytest.mark.capability("doc.ingest")
+@pytest.mark.parametrize(
+    "text", ["about %PDF- files", "PK\x03\x04 begins a zip", "\x07 rings", "<!doctype html> is how a page begins"]
+)
+def test_a_text_is_a_text_whatever_it_speaks_of(db: threefold.Threefold, text: str) -> None:
+    doc = db.user("alice").doc
+    doc.ingest(text, source="note")
+    assert doc.text("note") == text
+    assert doc.get("note").mime == "text/markdown"

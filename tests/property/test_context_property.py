@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
@@ -47,7 +48,8 @@ def test_a_name_is_one_short_line_without_brackets(text: str, most: int) -> None
     assert not set("[]\u202e\u2066\x1b") & set(line)
 
 
-@given(TEXTS)
+# Which characters are letters is told by the Unicode of each: of newer ones they may think differently.
+@given(TEXTS.filter(lambda text: "Cn" not in map(unicodedata.category, text)))
 def test_both_tokenizers_count_alike_but_for_words_without_an_end(text: str) -> None:
     words = re.split(r"\s+", text)
     plain, exact = _counted_plainly(text), count_tokens(text)

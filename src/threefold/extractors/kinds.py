@@ -9,13 +9,19 @@ Kind = Literal["text", "html", "pdf", "office", "old office", "binary"]
 _LOOKED_AT: Final = 1_024
 _BOMS: Final = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 _ENDINGS: Final = (".html", ".htm", ".xhtml")
+_TEXT: Final = ("text/plain", "text/markdown")
 _HTML: Final = ("text/html", "application/xhtml+xml")
 # Bytes that no text has, in any encoding of which every character of ASCII is one byte.
 _CONTROLS: Final = frozenset(range(32)) - frozenset(b"\t\n\r\f\x0b\x1b\x08")
 
 
 def kind_of(data: bytes, mime: str | None = None, name: str = "") -> Kind:
-    """What kind of file this is: by its bytes, else by its type, else by the ending of its name."""
+    """What kind of file this is: by its bytes, else by its type, else by the ending of its name.
+
+    What is said to be text in a certain encoding is text, even where it speaks of `%PDF-` or has control characters.
+    """
+    if charset_of(mime) is not None and plain_type(mime) in _TEXT:
+        return "text"
     head = data[:_LOOKED_AT]
     if b"%PDF-" in head:
         return "pdf"

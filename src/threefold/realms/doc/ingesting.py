@@ -19,7 +19,7 @@ from threefold.model.record import TurnRecord
 from threefold.model.ref import ObjectRef
 from threefold.model.scope import Scope, check_id
 from threefold.realms.doc import places
-from threefold.realms.doc.keeping import MAX_TITLE, Draft, from_record, to_record
+from threefold.realms.doc.keeping import MAX_TITLE, TEXT_MIME, Draft, from_record, to_record
 from threefold.realms.doc.shelf import Shelf
 from threefold.realms.places import Place
 from threefold.realms.redacting import Pass
@@ -94,7 +94,7 @@ def given(content: object, source: object, title: object, mime: object, metadata
             )
         data = storable(content).encode() if isinstance(content, str) else bytes(content)
         name = "" if isinstance(content, str) and mime is None else PurePath(str(source)).name
-        mime = "text/markdown" if isinstance(content, str) and mime is None else mime
+        mime = TEXT_MIME if isinstance(content, str) and mime is None else mime
     else:
         raise InvalidInput(
             f"content must be a text, bytes, or the pathlib.Path of a file, not {type(content).__name__}"
