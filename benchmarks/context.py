@@ -111,9 +111,10 @@ def _covered(
         entry = known[shown.about["conversation"], shown.about["turn"]]
         turns.add(item_of(_TURN[dataset.name], entry, shown.about["role"]))
         for role, text in _messages(entry):
-            if any(piece in text for piece in _pieces(shown.text)):
+            plain = " ".join(text.split())
+            if any(piece in plain for piece in _pieces(shown.text)):
                 parts.add(item_of("message", entry, role))
-                if text in shown.text:
+                if plain in " ".join(shown.text.split()):
                     wholes.add(item_of("message", entry, role))
     unit = _TURN[dataset.name]
     gold, messages = question.gold[unit], question.gold["message"]
@@ -135,7 +136,8 @@ def _messages(entry: Entry) -> Iterator[tuple[str, str]]:
 
 def _pieces(text: str) -> list[str]:
     """What is quoted of each message, without who said it and the marks of what was left out."""
-    return [piece.strip("…\n") for piece in re.split(r"(?m)^[^\n:]{1,40}: ", text) if piece.strip("…\n")]
+    pieces = (" ".join(piece.split()).strip("…") for piece in re.split(r"(?m)^[^\s][^\n:]{0,40}: ", text))
+    return [piece for piece in pieces if piece]
 
 
 def _noise(db: threefold.Threefold, dataset: Dataset, budget: int) -> Iterator[dict[str, Any]]:

@@ -80,7 +80,7 @@ def _seen(name: str, data: Path, stores: Path) -> Iterator[Seen]:
             gauge = db.user(user).conv.search(text).gauge
             for placing in gauge.asked:
                 if placing.seen is not None:
-                    yield Seen(name, kind, observed(placing, gauge.unrelated()))
+                    yield Seen(name, kind, observed(placing, gauge.unrelated))
 
 
 def _other(users: Sequence[str], user: str) -> str:

@@ -503,10 +503,15 @@ class Handle:
 
     @cached_property
     def sources(self) -> Sources:
-        """What contexts are made of: this scope's realms, for context engines to read."""
-        from threefold.context.sources import Sources
+        """What contexts are made of: this scope's realms, for context engines to read.
 
-        return Sources(self.scope, self.conv, self.mem, self.doc, self.thread, self._ports.clock)
+        Memory is seen as an agent sees it, since a context is for one: what is the person's alone stays theirs.
+        """
+        from threefold.context.sources import Sources
+        from threefold.realms.mem import Mem
+
+        seen = Mem(replace(self.scope, agent=self.scope.agent or "agent"), self._ports)
+        return Sources(self.scope, self.conv, seen, self.doc, self.thread, self._ports.clock)
 
     def context(
         self,

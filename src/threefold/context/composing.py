@@ -7,7 +7,7 @@ from typing import Any
 
 from threefold.context import rendering
 from threefold.context.gathering import Gathered
-from threefold.context.packing import Item, Taken, pack
+from threefold.context.packing import Item, Packed, Taken, pack
 from threefold.context.rendering import labelled, rendered
 from threefold.context.sources import Sources
 from threefold.model.context import ComputedContext, Dropped, Entry, Intent, Said, ThreadPart
@@ -17,8 +17,7 @@ from threefold.text.tokens import count_tokens
 def compose(intent: Intent, sources: Sources, gathered: Gathered, engine: str = "default") -> ComputedContext:
     """Pack what was gathered under the intent's budget, and frame it."""
     gathered.without_repetitions()
-    room = intent.budget - rendering.introduction_tokens()
-    packed = pack(gathered.items, room, rendering.written, rendering.heading_tokens())
+    packed = _packed(gathered, intent.budget)
     taken, over = _fitted(packed.taken, intent.budget)
     dropped = [Dropped(item.section, item.ref, "budget", cost, item.score) for item, cost in (*packed.left, *over)]
     shown = labelled(taken)
@@ -46,6 +45,20 @@ def compose(intent: Intent, sources: Sources, gathered: Gathered, engine: str = 
         dropped=(*dropped, *gathered.dropped),
         warnings=tuple(dict.fromkeys(gathered.warnings)),
     )
+
+
+def _packed(gathered: Gathered, budget: int) -> Packed:
+    """What fits; turns that the thread shows are not shown twice, those that it has no room for are."""
+    room = budget - rendering.introduction_tokens()
+    packed = pack(gathered.items, room, rendering.written, rendering.heading_tokens())
+    by_thread = {each.item.about.get("turn") for each in packed.taken if each.item.section == "thread"}
+    twice = [item for item in gathered.items if item.section == "turn" and item.ref in by_thread]
+    if not twice:
+        return packed
+    for item in twice:
+        gathered.drop(item, "duplicate")
+    gathered.items = [item for item in gathered.items if item not in twice]
+    return pack(gathered.items, room, rendering.written, rendering.heading_tokens())
 
 
 def _fitted(taken: Sequence[Taken], budget: int) -> tuple[list[Taken], list[tuple[Item, int]]]:
@@ -77,7 +90,7 @@ def _of(entries: Sequence[Entry], *sections: str) -> tuple[Entry, ...]:
 
 def _user(sources: Sources, memories: Sequence[Entry]) -> dict[str, Any]:
     scope = sources.scope
-    preferences = [entry.text for entry in memories if entry.about.get("kind") == "preference"]
+    preferences = [entry.about["memory"] for entry in memories if entry.about.get("kind") == "preference"]
     return {"id": scope.user, "tenant": scope.tenant, "app": scope.app, "agent": scope.agent,
             "preferences": preferences}  # fmt: skip
 

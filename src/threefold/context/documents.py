@@ -7,7 +7,6 @@ from threefold.context.packing import Item
 from threefold.context.sources import Sources
 from threefold.model.context import Intent
 from threefold.realms.doc.retrieving import DocHit
-from threefold.text.quoting import named
 
 # A chunk is shown whole or as its best part; shorter than that it says little.
 _SIZES = (120,)
@@ -20,12 +19,11 @@ def gather_documents(
     if not intent.goal.strip():
         return
     found = sources.doc.retrieve(intent.goal, limit=limits.documents)
-    gathered.warnings += found.warnings
-    gathered.add((_item(hit, terms) for hit in found), limits.least(found.relevance))
+    gathered.add((_item(hit, terms) for hit in found), gathered.least(found, limits))
 
 
 def _item(hit: DocHit, terms: tuple[str, ...]) -> Item:
     page = "" if hit.page is None else f"page {hit.page}"
-    head = " · ".join(filter(None, (named(" › ".join((hit.title or hit.source, *hit.headings)), 120), page)))
+    head = (" › ".join((hit.title or hit.source, *hit.headings)), page)
     about = {"source": hit.source, "start": hit.start, "end": hit.end, "metadata": dict(hit.metadata or {})}
     return Item("document", hit.ref, head, forms(hit.text, terms, _SIZES), "answers the goal", hit.score, about=about)

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Final
+from functools import cached_property, partial
+from typing import Final, Protocol
 
 from threefold.context.packing import Forms, Item
+from threefold.errors import ThreefoldError
 from threefold.model.context import Dropped, Why
 from threefold.search.relevance import GATE
-from threefold.text.excerpt import excerpt
+from threefold.text.excerpt import Matched
 from threefold.text.tokens import count_tokens
 
 
@@ -38,9 +39,19 @@ class Limits:
     gate: float = GATE
     likely: float = 0.01
 
-    def least(self, relevance: float) -> float:
-        """What is taken of a search must be at least so likely; above 1 nothing is."""
-        return self.likely if relevance >= self.gate else 2.0
+
+class Answers(Protocol):
+    """What a search gave, of whatever realm."""
+
+    @property
+    def relevance(self) -> float:
+        """How likely anything of it is to the point."""
+        ...
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What could not run."""
+        ...
 
 
 @dataclass
@@ -63,17 +74,28 @@ class Gathered:
             else:
                 self.items.append(item)
 
+    def least(self, found: Answers, limits: Limits) -> float:
+        """How likely what was found must be, to be taken; above 1 nothing is. What `found` warns of is told."""
+        self.warnings += found.warnings
+        try:
+            return limits.likely if found.relevance >= limits.gate else 2.0
+        except ThreefoldError as error:
+            self.warnings.append(f"nothing is left out for being beside the point: {error}")
+            return limits.likely
+
     def drop(self, item: Item, why: Why) -> None:
         """Tell that something is left out."""
         tokens = count_tokens(item.forms[0])
         self.dropped.append(Dropped(item.section, item.ref, why, tokens, item.score))
 
     def without_repetitions(self) -> None:
-        """Keep the first of several things that say the same, by their reference or text: ten copies are one voice."""
+        """Keep the first of several things that say the same, by reference, by text, or by the part that matched: ten
+        copies are one voice.
+        """
         kept: list[Item] = []
         seen: set[str] = set()
         for item in self.items:
-            said = {item.ref, _plain(item.forms[-1])}
+            said = {item.ref, *map(_plain, (item.forms[0], item.forms[-1]))}
             if item.joined or seen.isdisjoint(said):
                 kept.append(item)
             else:
@@ -92,21 +114,31 @@ FORMS: Final = (48, 160)
 
 def forms(text: str, terms: tuple[str, ...], sizes: tuple[int, ...] = FORMS) -> Forms:
     """A text at several lengths in tokens, the part that matches best, and at last whole."""
-    tokens = count_tokens(text)
+    cut = Cut(text, terms)
     # What is hardly longer is shown whole.
-    shorter = [partial(part, text, terms, size, tokens) for size in sizes if tokens > 1.25 * size]
+    shorter = [partial(cut.part, size) for size in sizes if cut.tokens > 1.25 * size]
     return Forms(*shorter, lambda: text)
 
 
-def part(text: str, terms: tuple[str, ...], size: int, tokens: int | None = None) -> str:
-    """The part of a text that matches best, of about `size` tokens, never much more."""
-    tokens = count_tokens(text) if tokens is None else tokens
-    if tokens <= size:
-        return text
-    length = len(text) * size // tokens
-    found = excerpt(text, terms, length).text
-    # Where tokens are shorter than in the rest of the text, less of it.
-    while (more := count_tokens(found)) > 1.25 * size and length > 8:
-        length = length * size // more
-        found = excerpt(text, terms, length).text
-    return found
+class Cut:
+    """A text of which parts are shown."""
+
+    def __init__(self, text: str, terms: tuple[str, ...]) -> None:
+        self.text, self._terms = text, terms
+        self.tokens = count_tokens(text)
+
+    @cached_property
+    def _matched(self) -> Matched:
+        return Matched(self.text, self._terms)
+
+    def part(self, size: int) -> str:
+        """The part that matches best, of about `size` tokens, never much more."""
+        if self.tokens <= size:
+            return self.text
+        length = len(self.text) * size // self.tokens
+        found = self._matched.excerpt(length).text
+        # Where tokens are shorter than in the rest of the text, less of it.
+        while (more := count_tokens(found)) > 1.25 * size and length > 8:
+            length = length * size // more
+            found = self._matched.excerpt(length).text
+        return found

@@ -50,14 +50,14 @@ class Forms(Sequence[str]):
 class Item:
     """Something that may be shown. `forms` are its text from the shortest that makes sense to the whole.
 
-    `head` is what is said of it before the text, `because` why it was found. With `joined` it is only taken where all
-    of its section before it were: messages of a thread have no gaps. `place` is where it stands in its section when
-    that is shown.
+    `head` are the parts of the line before the text, each a name that may be foreign; `because` is why it was found.
+    With `joined` it is only taken where all of its section before it were: messages of a thread have no gaps. `place` is
+    where it stands in its section when that is shown.
     """
 
     section: Section
     ref: str
-    head: str
+    head: tuple[str, ...]
     forms: Sequence[str]
     because: str = ""
     score: float | None = None

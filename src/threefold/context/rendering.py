@@ -12,7 +12,7 @@ from typing import Final
 
 from threefold.context.packing import Item, Taken
 from threefold.model.context import SECTIONS, Section
-from threefold.text.quoting import quoted
+from threefold.text.quoting import named, quoted
 from threefold.text.tokens import count_tokens
 
 INTRODUCTION: Final = (
@@ -35,6 +35,8 @@ _LETTERS: Final[Mapping[Section, str]] = {
 }  # fmt: skip
 # A label in costs: as long as those of the first hundred.
 _SOME_LABEL: Final = "t99"
+# A part of the line before a text has at most so many characters.
+_PART: Final = 80
 # The line breaks between things, which a tokenizer may join with what stands before.
 _BETWEEN: Final = 2
 
@@ -78,5 +80,5 @@ def _parts(shown: Iterable[tuple[str, Taken]]) -> Iterator[str]:
 
 
 def _entry(label: str, item: Item, form: int) -> str:
-    head = f"[{label} · {item.head}]" if item.head else f"[{label}]"
-    return f"{head}\n{quoted(item.forms[form])}"
+    head = " · ".join((label, *(named(part, _PART) for part in item.head if part)))
+    return f"[{head}]\n{quoted(item.forms[form])}"

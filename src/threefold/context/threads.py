@@ -11,7 +11,6 @@ from threefold.errors import NotFound
 from threefold.model.context import Intent
 from threefold.realms.conv.refs import turn_ref
 from threefold.realms.conv.threads.values import ThreadContext
-from threefold.text.quoting import named
 
 
 def gather_thread(gathered: Gathered, intent: Intent, sources: Sources, limits: Limits) -> Collection[str]:
@@ -36,13 +35,13 @@ def _items(thread: ThreadContext, sources: Sources) -> list[Item]:
     """Newest message first, since what is older goes first; the summary has its place after the newest one."""
     items = []
     for place, said in enumerate(thread.messages, 1):
-        head = named(f"{said.author or said.role} · {said.at:%Y-%m-%d %H:%M}")
+        head = (said.role, said.author or "", f"{said.at:%Y-%m-%d %H:%M}")
         turn = turn_ref(thread.name, sources.conv.parse(said.ref).turn)
         about = {"role": said.role, "at": said.at, "author": said.author, "turn": turn}
         items.append(Item("thread", said.ref, head, (said.text,), "the thread's window", joined=True, place=place,
                           about=about))  # fmt: skip
     items.reverse()
     if thread.summary:
-        head = named(f"summary of {thread.summarised} earlier messages")
-        items.insert(1, Item("thread", f"thread:{thread.name}", head, (thread.summary,), "left the window", place=0))
+        told = (f"summary of {thread.summarised} earlier messages",)
+        items.insert(1, Item("thread", f"thread:{thread.name}", told, (thread.summary,), "left the window", place=0))
     return items

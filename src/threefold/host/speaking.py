@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from threefold.context.gathering import part
+from threefold.context.gathering import Cut
 from threefold.errors import AgentFailed, ThreefoldError
 from threefold.host.agents import Agent
 from threefold.host.run import Run, as_text, called
@@ -80,5 +80,5 @@ def find(run: Run) -> str:
     if not best:
         return "Nothing that is kept answers this, and no chat model is set up to answer otherwise."
     terms = query_terms(run.goal)
-    lines = [f"- {' '.join(part(entry.text, terms, _PASSAGE).split())} [{entry.label}]" for entry in best]
+    lines = [f"- {' '.join(Cut(entry.text, terms).part(_PASSAGE).split())} [{entry.label}]" for entry in best]
     return "\n".join(["No chat model is set up; this is what is kept about it:", *lines])

@@ -48,25 +48,28 @@ class Gauge:
         Raises:
             ThreefoldError: the embedder failed.
         """
-        return max((relevance(placing, self.unrelated()) for placing in self.asked), default=0.0)
+        return max((relevance(placing, self.unrelated) for placing in self.asked), default=0.0)
 
 
-def relevance(placing: Placing, unrelated: float = 0.0) -> float:
+def relevance(placing: Placing, unrelated: Callable[[], float] = float) -> float:
     """How likely something among the candidates is to the point, from 0 to 1; 0 where there are none.
 
-    `unrelated` is the cosine that the embedder gives to texts that have nothing to do with each other. Where the second
-    stage is off, 1: nothing is known.
+    `unrelated` gives the cosine that the embedder has for texts that have nothing to do with each other; it is asked
+    only where a vector was compared. Where the second stage is off, 1: nothing is known.
     """
     if not len(placing.order):
         return 0.0
     if placing.likely is None or placing.seen is None:
         return 1.0
     seen = observed(placing, unrelated)
+    if seen["nearness"] <= 0.0 and seen["words_found"] >= 1.0:
+        # In a store of a few rows no word is rare; what has all words of a question is to the point all the same.
+        return 1.0
     weights = WEIGHTS if seen["nearness"] > 0.0 else WORDS_ALONE
     return 1.0 / (1.0 + math.exp(-sum(weight * seen[name] for name, weight in weights.items())))
 
 
-def observed(placing: Placing, unrelated: float) -> Mapping[str, float]:
+def observed(placing: Placing, unrelated: Callable[[], float]) -> Mapping[str, float]:
     """What is looked at: the best values of the first rows."""
     import numpy as np
 
@@ -77,12 +80,16 @@ def observed(placing: Placing, unrelated: float) -> Mapping[str, float]:
     semantic = scores.get("semantic", 0.0)
     words = max(scores.get("lexical", 0.0), scores.get("trigram", 0.0))
     return {
-        "nearness": max(0.0, (semantic - unrelated) / (1.0 - unrelated)) if semantic > 0.0 else 0.0,
+        "nearness": _nearness(semantic, unrelated()) if semantic > 0.0 else 0.0,
         "words": math.log1p(max(0.0, words)),
         "likely": math.log(likely / (1.0 - likely)),
         "words_found": _best(placing.seen, places, FEATURES.index("words_found")),
         "": 1.0,
     }
+
+
+def _nearness(cosine: float, unrelated: float) -> float:
+    return max(0.0, (cosine - unrelated) / (1.0 - unrelated))
 
 
 def _best(values: np.ndarray | None, places: np.ndarray, column: int | None = None) -> float:

@@ -12,6 +12,8 @@ from threefold.text.terms import WILDCARD, piece_terms
 
 EXCERPT_SIZE = 300
 _ELLIPSIS = "…"
+# Of a longer text no more is looked through for matches.
+_LOOKED_AT = 200_000
 
 
 class Excerpt(NamedTuple):
@@ -26,7 +28,22 @@ def excerpt(text: str, terms: Sequence[str], size: int = EXCERPT_SIZE) -> Excerp
 
     Without a match it is the beginning. Where the window is not the whole text an ellipsis says so.
     """
-    spans = _matching_spans(text, tuple(terms))
+    return Matched(text, tuple(terms)).excerpt(size)
+
+
+class Matched:
+    """A text with the places where it matches, for several windows of it."""
+
+    def __init__(self, text: str, terms: tuple[str, ...]) -> None:
+        self.text = text
+        self._spans = _matching_spans(text[:_LOOKED_AT], terms)
+
+    def excerpt(self, size: int) -> Excerpt:
+        """As `excerpt`."""
+        return _cut(self.text, self._spans, size)
+
+
+def _cut(text: str, spans: Sequence[tuple[int, int, str]], size: int) -> Excerpt:
     start, end = _window(text, spans, size)
     head, tail = _ELLIPSIS if start else "", _ELLIPSIS if end < len(text) else ""
     shift = len(head) - start
@@ -34,8 +51,6 @@ def excerpt(text: str, terms: Sequence[str], size: int = EXCERPT_SIZE) -> Excerp
     return Excerpt(head + text[start:end] + tail, tuple(_joined(inside)))
 
 
-# A text is asked for several windows of different sizes.
-@lru_cache(256)
 def _matching_spans(text: str, terms: tuple[str, ...]) -> Sequence[tuple[int, int, str]]:
     """(start, end, term) of each piece that has one of `terms`, by the first that it has."""
     exact = {t for t in terms if not t.endswith(WILDCARD)}

@@ -19,10 +19,21 @@ def quoted(text: str) -> str:
     return "\n".join(MARK + line for line in text.splitlines() or [""])
 
 
+def set_in(text: str) -> str:
+    """A text whose lines after the first are set in, so that none of them can begin as a line of ours does."""
+    return "\n  ".join(text.splitlines())
+
+
+def spoken(speaker: str, text: str) -> str:
+    """What somebody said, to be quoted beside what others said."""
+    return set_in(f"{speaker}: {text}")
+
+
 def named(text: str, most: int = 80) -> str:
-    """A foreign name for a line of ours: one line of at most `most` characters, without brackets and controls."""
+    """A foreign name for a line of ours: one line of at most `most` characters, without controls, brackets, or the dot
+    that stands between the parts of such a line."""
     plain = "".join(
-        " " if c.isspace() else {"[": "(", "]": ")"}.get(c, c)
+        " " if c.isspace() else {"[": "(", "]": ")", "·": "-"}.get(c, c)
         for c in text
         if c.isspace() or (c not in _TURNING and unicodedata.category(c) not in ("Cc", "Cs"))
     )
