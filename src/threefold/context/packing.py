@@ -51,8 +51,8 @@ class Item:
     """Something that may be shown. `forms` are its text from the shortest that makes sense to the whole.
 
     `head` are the parts of the line before the text, each a name that may be foreign; `because` is why it was found.
-    With `joined` it is only taken where all of its section before it were: messages of a thread have no gaps. `place` is
-    where it stands in its section when that is shown.
+    With `joined` it is only taken where all of its section before it were: messages of a thread have no gaps. `place`
+    is where it stands in its section when that is shown.
     """
 
     section: Section
