@@ -86,7 +86,9 @@ def _head(record: Memory) -> tuple[str, ...]:
     first = record.evidence[0] if record.evidence else None
     who = {"user": "the user", "import": "an import", "reconciler": "the reconciler"}
     by = "" if first is None else who.get(first.by) or f"agent “{first.agent}”"
-    said = "" if first is None else f"{first.signal} by {by}"
+    # Who of many curated what they share is not what tells how far it can be relied on.
+    own = record.layer in _PLACES[0]
+    said = "" if first is None else f"{first.signal} by {by}" if own or first.by == "agent" else first.signal
     doubt = "contested" if record.status == "weakened" else ""
     return (said, doubt, record.touched.date().isoformat(), record.kind)
 
