@@ -26,7 +26,7 @@ from threefold.ports import Backend, Blobs, ChatModel, Embedder, StoreState, Sum
 from threefold.realms.conv import Conv
 from threefold.realms.wiring import Ports
 from threefold.redaction.opening import open_redactor
-from threefold.search.embedding import Background, embed
+from threefold.search.embedding import Background, Questions, embed
 from threefold.search.rank import Ranking
 
 if TYPE_CHECKING:
@@ -227,6 +227,7 @@ class Threefold:
             ranking=config.ranking,
             committed=self._wake,
             warm=self._warm,
+            question=Questions(self.embedder),
             redact=redact,
             extract=_extract,
             summarizer=config.summarizer or self._summarizer(),

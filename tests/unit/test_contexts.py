@@ -10,7 +10,7 @@ import pytest
 import threefold
 from threefold.context import Contexts
 from threefold.context.manager import GROUP
-from threefold.search.embedding import Background
+from threefold.search.embedding import UNRELATED, Background
 from threefold.search.relevance import GATE
 from threefold.testing.fakes import HashEmbedder
 
@@ -79,3 +79,24 @@ def test_the_gate_tells_what_is_to_the_point(embedder: str | None) -> None:
             assert alice.conv.search(question).relevance < GATE / 2, question
         plain = alice.conv.search("qwertz ferry", ranking=threefold.Ranking(learned=False))
         assert plain.relevance == 1.0
+
+
+def test_a_context_asks_the_embedder_once() -> None:
+    counting, asked = HashEmbedder(), list[list[str]]()
+    embed = counting.embed
+    counting.embed = lambda texts: asked.append(list(texts)) or embed(texts)  # type: ignore[method-assign]
+    with threefold.open(":memory:", embedder=counting, background=False) as db:
+        alice = db.user("alice")
+        alice.mem.remember("likes ferries")
+        db.organization().doc.ingest("ferries leave at eight", source="times.md")
+        with alice.turn("old") as turn:
+            turn.prompt("which ferries leave?")
+        db.embed_pending()
+        asked.clear()
+        for _ in range(3):
+            assert alice.context("which ferries leave at eight?").text
+        assert [texts for texts in asked if texts != list(UNRELATED)] == [["which ferries leave at eight?"]]
+        for number in range(40):
+            alice.conv.search(f"question {number}")
+        assert alice.conv.search("which ferries leave at eight?").mode == "hybrid"
+        assert asked[-1] == ["which ferries leave at eight?"]

@@ -10,7 +10,6 @@ from threefold.model.clean import storable
 from threefold.model.query import LISTS, Filter, ListName, Query
 from threefold.model.scope import Scope
 from threefold.realms.wiring import Ports
-from threefold.search.embedding import embed
 from threefold.text.terms import query_terms
 
 if TYPE_CHECKING:
@@ -59,7 +58,7 @@ def _vector(ports: Ports, text: str) -> tuple[np.ndarray | None, str | None]:
             ports.warm()
             if not embedder.ready:
                 return None, f"semantic search is off for the moment: the model {embedder.name!r} is being loaded"
-        vector = embed(embedder, [text])[0]
+        vector = ports.question(text)
     except ThreefoldError as error:
         return None, f"semantic search is off: the embedder failed: {error}"
     # All zeros: the model knows nothing of this text, such as one in a script that it never saw.

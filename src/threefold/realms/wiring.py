@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from threefold.errors import InvalidInput
 from threefold.model.document import Extracted
 from threefold.ports import Blobs, Embedder, Extractor, Redactor, Store, Summarizer
+from threefold.search.embedding import Questions
 from threefold.search.rank import Ranking
 
 # A time to live that ends later than this has no end.
@@ -28,7 +29,7 @@ class Ports(NamedTuple):
 
     By `redact` every text goes before a realm makes anything of it; None where the record is literal. `extract` reads
     the text of files. `summarizer` writes the summaries of threads; None where sentences of what was said make them.
-    `unrelated` is the cosine that the embedder gives to texts that have nothing to do with each other.
+    `question` gives the vector of a question, `unrelated` the cosine that the embedder gives to texts that have nothing to do with each other.
     """
 
     store: Store
@@ -43,6 +44,7 @@ class Ports(NamedTuple):
     extract: Extractor = _text_alone
     summarizer: Summarizer | None = None
     unrelated: Callable[[], float] = float
+    question: Questions = Questions(None)
 
     def expires(self) -> datetime | None:
         """The end of the time to live of what is recorded now.

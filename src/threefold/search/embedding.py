@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -39,6 +41,34 @@ def embed(embedder: Embedder, texts: Sequence[str]) -> np.ndarray:
     if not np.isfinite(rounded).all():
         raise ThreefoldError(f"{embedder.name!r} gave numbers that are not finite")
     return rounded
+
+
+class Questions:
+    """Vectors of questions, the last few remembered: a context asks one question of many places."""
+
+    def __init__(self, embedder: Embedder | None, kept: int = 16) -> None:
+        self._embedder, self._kept = embedder, kept
+        self._found: OrderedDict[str, np.ndarray] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __call__(self, text: str) -> np.ndarray:
+        """The vector of a question: float32 of shape (dimensions,).
+
+        Raises:
+            ThreefoldError: there is no embedder, or it failed.
+        """
+        if self._embedder is None:
+            raise ThreefoldError("the store was opened without an embedder")
+        with self._lock:
+            if text in self._found:
+                self._found.move_to_end(text)
+                return self._found[text]
+        vector: np.ndarray = embed(self._embedder, [text])[0]
+        with self._lock:
+            self._found[text] = vector
+            while len(self._found) > self._kept:
+                self._found.popitem(last=False)
+        return vector
 
 
 # Everyday sentences that have nothing to do with each other.
