@@ -186,10 +186,14 @@ def test_what_was_quoted_by_the_finder_is_not_quoted_again(db: threefold.Threefo
     with db.user("alice", agent="finder").turn("asked") as turn:
         turn.prompt("where is the summer office?")
         turn.answer("this is what is kept about it: the summer office is in Porto [m1]")
+    with db.user("alice", agent="finder").turn("told") as turn:
+        turn.prompt("the summer office closes in September. And the other one?\nTell me.")
+        turn.answer("this is what is kept about it: the winter office is in Braga [m2]")
     db.embed_pending()
     found = alice.context("where is the summer office?")
     assert "Porto" not in found.text
-    assert "summer office" in found.text
+    assert "Braga" not in found.text
+    assert [entry.about["conversation"] for entry in found.turns] == ["told"]
 
 
 class Feed:

@@ -10,6 +10,7 @@ from threefold.context.sources import Sources
 from threefold.model.context import FINDER, Intent
 from threefold.realms.conv.hits import Hit
 from threefold.realms.conv.refs import turn_ref
+from threefold.text.asking import ENDING, asks
 from threefold.text.quoting import named, spoken
 
 _SPOKEN = ("user", "assistant")
@@ -25,7 +26,13 @@ def gather_turns(
         return
     more = min(len(shown), _MORE)
     found = sources.conv.search(intent.goal, limit=limits.turns + more, snippets=_SPOKEN, size=None)
-    gathered.add((_item(hit, terms) for hit in found), gathered.least(found, limits))
+    gathered.add((_item(hit, terms) for hit in found if not _echoes(hit)), gathered.least(found, limits))
+
+
+def _echoes(hit: Hit) -> bool:
+    """Whether a turn is but a question, to which what is kept elsewhere was quoted."""
+    said = [each.text for each in hit.snippets if each.distance == 0 and each.role == "user"]
+    return hit.agent == FINDER and all(asks(text[-ENDING:]) for text in said)
 
 
 def _item(hit: Hit, terms: tuple[str, ...]) -> Item:

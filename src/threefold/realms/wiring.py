@@ -29,8 +29,8 @@ class Ports(NamedTuple):
 
     By `redact` every text goes before a realm makes anything of it; None where the record is literal. `extract` reads
     the text of files. `summarizer` writes the summaries of threads; None where sentences of what was said make them.
-    `question` gives the vector of a question, `unrelated` the cosine that the embedder gives to texts that have nothing to
-    do with each other.
+    `question` gives the vector of a question, `unrelated` the cosine that the embedder gives to texts that have nothing
+    to do with each other.
     """
 
     store: Store

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from threefold.realms.doc.ingesting import Settings
     from threefold.realms.doc.realm import Doc
 
+# The file by which a folder is known to be a store: what it keeps would be taken in again and again.
+STORE: Final = "record.db"
 _UNSEEN: Final = "cannot be looked into"
 _PAGE: Final = 500
 # How often it is looked whether watching is to stop.
@@ -89,6 +91,9 @@ def _files(folder: Path) -> Iterator[Path | SkippedFile]:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError as error:
         yield SkippedFile(str(folder), f"{_UNSEEN}: {error.strerror or error}")
+        return
+    if any(entry.name == STORE for entry in entries):
+        yield SkippedFile(str(folder), "is a Threefold store, whose files are no documents")
         return
     for entry in entries:
         path = folder / entry.name

@@ -81,6 +81,7 @@ def ask(context: Context, options: argparse.Namespace) -> int:
     """Answer a question: pieces of the answer as they come, then what it cites."""
     with context.open(make=True) as db:
         outcome = asyncio.run(_asked(context, options, db))
+        db.embed_pending()
     if context.json:
         context.emit(outcome.as_json())
     else:
