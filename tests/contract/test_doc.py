@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 
 import threefold
+from threefold.backends.opening import FILE_NAME
 from threefold.errors import Expired, Forbidden, InvalidInput, NotFound, Purged
 from threefold.model.retention import Receipt
+from threefold.realms.doc import folders
 from threefold.testing.fakes import Clock, HashEmbedder
 from threefold.text.tokens import count_tokens
 
@@ -533,3 +535,16 @@ def test_a_text_is_a_text_whatever_it_speaks_of(db: threefold.Threefold, text: s
     doc.ingest(text, source="note")
     assert doc.text("note") == text
     assert doc.get("note").mime == "text/markdown"
+
+
+@pytest.mark.capability("doc.folders")
+def test_a_store_in_a_folder_is_not_taken_in(db: threefold.Threefold, tmp_path: Path) -> None:
+    folder = tmp_path / "papers"
+    with threefold.open(folder / "deep" / "store", background=False) as other:
+        other.user("bob").doc.ingest("secret of bob", source="x")
+    (folder / "note.md").write_text("a note", "utf-8")
+    assert folders.STORE == FILE_NAME
+    done = db.user("alice").doc.ingest_folder(folder)
+    assert done.created == 1
+    ((where, why),) = [(Path(each.where).name, each.why) for each in done.skipped]
+    assert (where, why.split(",")[0]) == ("store", "is a Threefold store")
