@@ -13,9 +13,9 @@ import pytest
 
 import threefold
 from threefold.backends.opening import FILE_NAME
-from threefold.errors import Expired, Forbidden, InvalidInput, NotFound, Purged
+from threefold.errors import Conflict, Expired, Forbidden, InvalidInput, NotFound, Purged
 from threefold.model.retention import Receipt
-from threefold.realms.doc import folders
+from threefold.realms.doc import Doc, folders
 from threefold.testing.fakes import Clock, HashEmbedder
 from threefold.text.tokens import count_tokens
 
@@ -398,6 +398,38 @@ def test_a_folder_is_kept_up_to_date(db: threefold.Threefold, tmp_path: Path) ->
     assert sorted(each.source for each in doc.list()) == ["docs/a.md", "docs2/x"]
     with pytest.raises(NotFound):
         doc.ingest_folder(tmp_path / "nowhere")
+
+
+@pytest.mark.capability("doc.folders")
+def test_others_who_keep_the_same_folder_do_not_end_it(
+    db: threefold.Threefold, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    doc, folder = db.user("alice").doc, tmp_path / "f"
+    folder.mkdir()
+    for name in "abc":
+        (folder / f"{name}.md").write_text(f"boat {name}")
+    ingest, remove = Doc.ingest, Doc.remove
+
+    def ingested(self: Doc, content: Path, *more: object) -> object:
+        if content.name == "b.md":
+            raise Conflict("document 'docs/b.md' is being taken in by many at once; try again")
+        return ingest(self, content, *more)
+
+    def removed(self: Doc, id_: str) -> object:
+        remove(self, id_)  # another was first
+        return remove(self, id_)
+
+    with monkeypatch.context() as others:
+        others.setattr(Doc, "ingest", ingested)
+        done = doc.ingest_folder(folder, source="docs")
+    assert (done.created, [Path(each.where).name for each in done.skipped]) == (2, ["b.md"])
+    assert "try again" in done.skipped[0].why
+    (folder / "a.md").unlink()
+    with monkeypatch.context() as others:
+        others.setattr(Doc, "remove", removed)
+        done = doc.ingest_folder(folder, source="docs", prune=True)
+    assert (done.created, done.unchanged, done.removed) == (1, 1, 0)
+    assert sorted(each.source for each in doc.list()) == ["docs/b.md", "docs/c.md"]
 
 
 @pytest.mark.capability("doc.folders")

@@ -224,6 +224,23 @@ def test_where_the_model_fails_the_part_is_extracted_and_it_is_said(open_db: Ope
 
 
 @pytest.mark.capability("thread.summary")
+@pytest.mark.parametrize(
+    ("says", "warned"),
+    [(lambda: 1 // 0, "ZeroDivisionError"), (lambda: None, "NoneType"), (lambda: b"text", "bytes instead of text")],
+)
+def test_whatever_a_model_raises_or_gives_the_part_is_extracted(
+    open_db: Open, says: Callable[[], object], warned: str
+) -> None:
+    thread = open_db(summarizer=lambda before, messages, tokens: says()).user("alice").thread("trip")
+    fill(thread, 75)
+    done = thread.maintain()
+    assert (done.parts, len(done.warnings)) == (1, 1)
+    assert warned in done.warnings[0]
+    assert thread.context().summary.startswith("user: Message")
+    assert thread.retrieve().parts == {"extract": 1}
+
+
+@pytest.mark.capability("thread.summary")
 @pytest.mark.parametrize("said", ["", " \n", "word " * 5000, "a\x00b \ud800"])
 def test_whatever_a_model_says_is_bounded_and_kept(open_db: Open, said: str) -> None:
     def model(before: str, messages: Sequence[tuple[str, str]], tokens: int) -> str:
@@ -313,7 +330,7 @@ def test_an_archived_thread_takes_no_messages_and_is_left_out_of_the_list(db: th
     assert thread.archive().status == "archived"
     archived = thread.archive()
     assert archived.archived == db.config.clock()
-    with pytest.raises(Conflict, match="reopen"):
+    with pytest.raises(Conflict, match=r"reopen\(\) it first \(threefold threads reopen trip\)"):
         thread.add("user", "too late")
     assert alice.threads() == ()
     assert [(entry.name, entry.status) for entry in alice.threads(archived=True)] == [("trip", "archived")]

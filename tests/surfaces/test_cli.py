@@ -16,7 +16,7 @@ import pytest
 import threefold
 from threefold.importers import KINDS
 from threefold.surfaces.cli import histories
-from threefold.surfaces.cli.context import counted
+from threefold.surfaces.cli.context import counted, one_line, visible
 
 ROOT = Path(__file__).parent.parent.parent
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -274,6 +274,41 @@ def test_what_a_terminal_would_obey_is_shown_not_sent(run: Run, tmp_path: Path) 
         assert "\x1b" not in shown
         assert "\x07" not in shown
     assert "\\x1b" in run("search", "red").stdout
+
+
+def test_what_turns_the_direction_of_writing_is_shown_as_an_escape() -> None:
+    turns = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061c"
+    assert visible(turns) == "".join(f"\\u{ord(turn):04x}" for turn in turns)
+    assert visible("a\tb\nשלום, مرحبا 👩\u200d👧\x9b") == "a\tb\nשלום, مرحبا 👩\u200d👧\\x9b"
+    assert one_line("x\u202e\n y", 20) == "x\\u202e y"
+
+
+def test_foreign_names_are_shown_not_obeyed(run: Run, tmp_path: Path) -> None:
+    trap = "\x1b[31m\u202etrap"
+    with threefold.open(tmp_path / "store", embedder=None, background=False) as db:
+        ann = db.user("ann")
+        with ann.turn(f"c{trap}", turn=f"t{trap}", title=trap) as turn:
+            turn.prompt("a red ferry", author=trap)
+            turn.attach((f"{trap}.txt", b"x"))
+            turn.step(trap, {"a": trap}, result=trap)
+            turn.source("https://example.org/" + trap, title=trap)
+            turn.note(trap, tag="fact")
+            turn.answer("The ferry is red.", author=trap)
+        ref = str(turn.ref)
+        note = db.user("ann", agent=trap).mem.propose(f"the ferry {trap}", source=trap).id
+        ann.doc.ingest(f"# {trap}\n\nThe red ferry {trap} leaves.", source=trap, title=trap)
+    (tmp_path / f"{trap}.jsonl").write_text("{broken\n")
+    for command in (
+        ["search", "ferry", "--explain"], ["log"], ["log", f"c{trap}"], ["show", ref], ["context", "red ferry?"],
+        ["context", "red ferry?", "--explain", "--thread", f"c{trap}"], ["ask", "red ferry?"],
+        ["threads", "show", f"c{trap}"], ["docs", "list"], ["docs", "show", trap], ["docs", "search", "ferry"],
+        ["memories", "proposals"], ["memories", "show", note], ["memories", "history", note],
+        ["import", f"{trap}.jsonl"], ["import", f"{trap}.none"], ["docs", "show", f"no {trap}"], ["show", f"no {trap}"],
+        ["ingest", f"no {trap}"], ["export", f"no {trap}/x.zip"], ["doctor"],
+    ):  # fmt: skip
+        done = run(*command, "--embedder", "none")
+        assert done.stdout + done.stderr
+        assert not {"\x1b", "\u202e"} & set(done.stdout + done.stderr), command
 
 
 def test_a_second_option_without_its_partner_is_not_ignored(run: Run, history: Path) -> None:

@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from chat_server import Handler, Server, serving
+from chat_server import Handler, Server, error, serving
+
+from threefold.model.chat import Call, Reply
 
 ROOT = Path(__file__).parent.parent.parent
 KEY = "sk-very-secret-4711"
@@ -78,6 +80,22 @@ def test_doctor_says_that_a_server_is_gone(run: Run, server: Server) -> None:
     assert said.returncode == 1
     assert "✗ chat model: does not work" in said.stdout
     assert "see that the server runs" in said.stdout
+
+
+def test_what_a_model_and_its_server_say_is_shown_not_obeyed(run: Run, server: Server) -> None:
+    trap = "\x1b[31m\u202etrap"
+    chosen = ("--chat", server.url, "--chat-model", "words")
+    server.plan += [Reply("", (Call("1", trap, {}),), "tools"), f"I found {trap}."]
+    asked = run("ask", "Where is the ferry?", *chosen)
+    assert asked.returncode == 0, asked.stderr
+    assert "(\\x1b[31m\\u202etrap: error)" in asked.stderr
+    assert "I found \\x1b[31m\\u202etrap." in asked.stdout
+    server.plan.append(error(400, f"no {trap}"))
+    refused = run("ask", "Where is the ferry?", *chosen)
+    assert refused.returncode == 1
+    assert "no \\x1b[31m\\u202etrap" in refused.stderr
+    for done in (asked, refused):
+        assert not {"\x1b", "\u202e"} & set(done.stdout + done.stderr)
 
 
 def test_mistakes_are_named(run: Run) -> None:

@@ -51,6 +51,12 @@ def test_json_is_found_where_models_put_it(said: str) -> None:
     assert len(model.asked) == 1
 
 
+def test_thoughts_without_an_end_are_looked_through_once() -> None:
+    # In the square of their number this would take minutes.
+    assert next(values_in("<think>" * 100_000 + '{"n": 1}')) == {"n": 1}
+    assert list(values_in('<think>{"n": 9}</think>' * 2 + "<think>" * 100_000 + '{"n": 1}')) == [{"n": 1}]
+
+
 @given(OBJECTS, st.text(max_size=20), st.text(max_size=20))
 def test_any_object_is_found_amid_prose(value: dict[str, Any], before: str, after: str) -> None:
     said = json.dumps(value)

@@ -51,9 +51,9 @@ def chat(model: HttpModel, messages: list[Message] = HELLO, **given: Any) -> Rep
     return asyncio.run(model.chat(messages, **given))
 
 
-def streamed(model: HttpModel, **given: Any) -> Reply:
+def streamed(model: HttpModel, messages: list[Message] = HELLO, **given: Any) -> Reply:
     async def read() -> Any:
-        return [piece async for piece in model.stream(HELLO, **given)]
+        return [piece async for piece in model.stream(messages, **given)]
 
     found: Reply = asyncio.run(read())[-1]
     return found
@@ -122,6 +122,26 @@ def test_a_conversation_as_anthropic_takes_it(server: Server, anthropic: Anthrop
     assert sent["tools"] == [{"name": "find", "description": "Finds.", "input_schema": TOOL.parameters}]
     assert (sent["max_tokens"], sent["path"], sent["version"]) == (4096, "/v1/messages", "2023-06-01")
     assert "tool_choice" not in sent
+
+
+def test_neighbours_of_one_role_are_one_message(server: Server, openai: OpenAIModel, anthropic: AnthropicModel) -> None:
+    said = [
+        Message("system", "Be brief."), Message("system", "Be kind."), Message("user", "Known:"), Message("user", " "),
+        Message("user", "Where?"), Message("assistant", "There."), Message("assistant", "I look.", (CALL,)),
+        Message("tool", "a", call="call:1"), Message("tool", "b", call="b"), Message("assistant", "Here."),
+    ]  # fmt: skip
+    chat(openai, said)
+    sent = server.asked[-1]["messages"]
+    assert [(each["role"], each["content"]) for each in sent] == [
+        ("system", "Be brief.\n\nBe kind."), ("user", "Known:\n\nWhere?"), ("assistant", "There.\n\nI look."),
+        ("tool", "a"), ("tool", "b"), ("assistant", "Here."),
+    ]  # fmt: skip
+    assert [call["id"] for call in sent[2]["tool_calls"]] == ["call:1"]
+    streamed(openai, said)
+    assert server.asked[-1]["messages"] == sent
+    chat(anthropic, said)
+    assert server.asked[-1]["system"] == "Be brief.\n\nBe kind."
+    assert server.asked[-1]["messages"][0]["content"] == [{"type": "text", "text": "Known:\n\nWhere?"}]
 
 
 def test_what_anthropic_would_refuse_is_not_sent(server: Server, anthropic: AnthropicModel) -> None:

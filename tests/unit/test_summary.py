@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from threefold.model.clean import storable
+from threefold.text import tokens as tokens_of_texts
 from threefold.text.summary import extract
 from threefold.text.tokens import count_tokens
 
@@ -152,3 +154,11 @@ def test_thousands_of_messages_are_no_more_than_so_many_times_one() -> None:
     words = [f"w{number}" for number in range(2000)]
     messages = [("user", " ".join(rng.choices(words, k=30)) + ".") for _ in range(5000)]
     assert 500 < count_tokens(extract("", messages, 600)) <= 600
+
+
+@pytest.mark.parametrize("plainly", [False, True])
+def test_lone_surrogates_count_as_what_is_kept_of_them(monkeypatch: pytest.MonkeyPatch, plainly: bool) -> None:
+    if plainly:
+        monkeypatch.setattr(tokens_of_texts, "_counter", lambda: tokens_of_texts._counted_plainly)
+    for text in ("a\ud800b", "\udc00", "half \ud83d, whole \ud83d\ude00"):
+        assert count_tokens(text) == count_tokens(storable(text)) > 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -100,12 +100,12 @@ class MemoryStore:
             owner = self._owner(scope)
             wanted: dict[tuple[str, str], Kept] = {}
             named = set(keys)
-            for key in keys:
-                turns = owner.in_order(key.conversation)
+            turns_named = {(key.conversation, key.turn) for key in keys}
+            for conversation in {key.conversation for key in keys}:
+                turns = owner.in_order(conversation)
                 for i, kept in enumerate(turns):
-                    if kept.record.turn == key.turn:
-                        near = turns[max(0, i - around) : i + around + 1]
-                        wanted.update({(k.record.conversation, k.record.turn): k for k in near})
+                    if kept.key in turns_named:
+                        wanted.update({k.key: k for k in turns[max(0, i - around) : i + around + 1]})
             found = [
                 StoredRow(
                     RowKey(*key, row.seq), row._replace(terms=()), kept.first_position + row.seq, kept.record.agent
@@ -124,14 +124,12 @@ class MemoryStore:
             kept = owner.turns.get((conversation, turn))
             if kept is None:
                 return owner.gone.get(tombstone(conversation, turn))
-            if scope.app is not None and kept.record.app != scope.app:
-                raise Forbidden(f"turn {turn!r} of conversation {conversation!r} belongs to another app")
+            _check_app(scope, kept)
             if not kept.live(now):
                 return "expired"
-            rows = tuple(row._replace(terms=()) for row in kept.record.rows)
-            files = tuple(sorted(kept.record.files, key=lambda f: f.path))
-            record = replace(kept.record, rows=rows, files=files, title=owner.conversations[conversation].title)
-            return StoredTurn(record, _ordinals(owner, kept, now)[0], tuple(kept.feedback))
+            record = replace(_as_read(kept), title=owner.conversations[conversation].title)
+            ordinal, _ = _ordinals(k for k in owner.in_order(conversation) if k.live(now))[kept.key]
+            return StoredTurn(record, ordinal, tuple(kept.feedback))
 
     def records(
         self, scope: Scope, keys: Sequence[tuple[str, str]], now: datetime, rows: bool = True
@@ -139,12 +137,10 @@ class MemoryStore:
         """See `Store.records`."""
         with self._usable():
             own = self._owner(scope).turns
-            found = [(key, self.turn(scope, *key, now)) for key in dict.fromkeys(keys)]
-            records = [
-                replace(turn.record, title=own[key].record.title or None)
-                for key, turn in found
-                if isinstance(turn, StoredTurn)
-            ]
+            found = [own[key] for key in dict.fromkeys(keys) if key in own]
+            for kept in found:
+                _check_app(scope, kept)
+            records = [replace(_as_read(k), title=k.record.title or None) for k in found if k.live(now)]
             return tuple(records if rows else map(without_rows, records))
 
     def catalog(self, scope: Scope, query: CatalogQuery) -> tuple[CatalogEntry, ...]:
@@ -156,9 +152,12 @@ class MemoryStore:
                 for kept in owner.turns.values()
                 if kept.live(query.now) and query.conversation in (None, kept.record.conversation)
             ]
-            turns.sort(key=lambda k: k.order, reverse=query.newest_first)
+            turns.sort(key=lambda k: k.order)
+            ordinals = {} if query.bare and query.ordinal is None else _ordinals(turns)
+            if query.newest_first:
+                turns.reverse()
             if query.ordinal is not None:
-                turns = [kept for kept in turns if query.ordinal in _ordinals(owner, kept, query.now)]
+                turns = [kept for kept in turns if query.ordinal in ordinals[kept.key]]
             shown = [
                 kept
                 for kept in turns
@@ -169,8 +168,8 @@ class MemoryStore:
             ]
             if query.after is not None:
                 shown = [k for k in shown if (k.order < query.after if query.newest_first else k.order > query.after)]
-            entries = (_entry(owner, kept, query.now) for kept in shown[: query.limit])
-            return tuple(replace(e, ordinal=0, about="", position=0) if query.bare else e for e in entries)
+            entries = (_entry(kept, 0 if query.bare else ordinals[kept.key][0]) for kept in shown[: query.limit])
+            return tuple(replace(e, about="", position=0) if query.bare else e for e in entries)
 
     def conversations(
         self, scope: Scope, now: datetime, limit: int, after: tuple[datetime, str] | None = None
@@ -401,20 +400,36 @@ def _put_feedback(kept: Kept, feedback: Feedback | None) -> None:
         kept.feedback.append(feedback)
 
 
-def _ordinals(owner: Owned, kept: Kept, now: datetime) -> tuple[int, int]:
-    """The turn's place among the live turns of its conversation: from 1 at the beginning, from -1 at the end."""
-    live = [k for k in owner.in_order(kept.record.conversation) if k.live(now)]
-    place = live.index(kept)
-    return place + 1, place - len(live)
+def _check_app(scope: Scope, kept: Kept) -> None:
+    if scope.app not in (None, kept.record.app):
+        raise Forbidden(
+            f"turn {kept.record.turn!r} of conversation {kept.record.conversation!r} belongs to another app"
+        )
 
 
-def _entry(owner: Owned, kept: Kept, now: datetime) -> CatalogEntry:
+def _as_read(kept: Kept) -> TurnRecord:
+    rows = tuple(row._replace(terms=()) for row in kept.record.rows)
+    return replace(kept.record, rows=rows, files=tuple(sorted(kept.record.files, key=lambda f: f.path)))
+
+
+def _ordinals(live: Iterable[Kept]) -> dict[tuple[str, str], tuple[int, int]]:
+    """Where each turn stands in its conversation, from 1 and from -1; given all that are live, in order."""
+    conversations: dict[str, list[Kept]] = {}
+    for kept in live:
+        conversations.setdefault(kept.record.conversation, []).append(kept)
+    return {
+        kept.key: (place + 1, place - len(turns))
+        for turns in conversations.values()
+        for place, kept in enumerate(turns)
+    }
+
+
+def _entry(kept: Kept, ordinal: int) -> CatalogEntry:
     record, log = kept.record, kept.record.log
     by_role = {
         role: row.text for role in ("assistant", "user", "summary") for row in reversed(record.rows) if row.role == role
     }
     about = next((by_role[role] for role in ("summary", "user", "assistant") if role in by_role), "")
-    ordinal, _ = _ordinals(owner, kept, now)
     return CatalogEntry(
         record.conversation, record.turn, ordinal, log.started, log.ended, log.status, record.state,
         about[:ABOUT_SIZE], kept.first_position if record.rows else 0, record.agent, record.app,

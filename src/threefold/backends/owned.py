@@ -29,6 +29,11 @@ class Kept:
     arrival: int = 0
 
     @property
+    def key(self) -> tuple[str, str]:
+        """Its conversation and id."""
+        return self.record.conversation, self.record.turn
+
+    @property
     def order(self) -> tuple[datetime, str, str]:
         """By what turns are sorted: start, conversation, id."""
         return self.record.log.started, self.record.conversation, self.record.turn

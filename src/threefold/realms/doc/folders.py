@@ -6,11 +6,12 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from threefold.errors import InvalidInput, NotFound, Unavailable
+from threefold.errors import Conflict, InvalidInput, NotFound, Unavailable
 
 if TYPE_CHECKING:
     from threefold.model.document import Document
@@ -135,7 +136,7 @@ def _take_in(
         source = folder.source_of(file)
         try:
             done = doc.ingest(file, source, metadata, how.strategy, how.chunk_tokens, how.overlap)
-        except (InvalidInput, NotFound, Unavailable) as error:
+        except (Conflict, InvalidInput, NotFound, Unavailable) as error:
             skipped.append(SkippedFile(str(file), str(error)))
         else:
             counts[done.outcome] += 1
@@ -159,9 +160,12 @@ def _prune(doc: Doc, folder: Folder, files: Iterable[Path], skipped: Iterable[Sk
         for each in _listed(doc)
         if each.source.startswith(folder.prefix) and each.source not in there and not each.source.startswith(unseen)
     ]
+    removed = 0
     for id_ in gone:
-        doc.remove(id_)
-    return len(gone)
+        with suppress(NotFound):  # another process was first
+            doc.remove(id_)
+            removed += 1
+    return removed
 
 
 def _listed(doc: Doc) -> Iterator[Document]:

@@ -9,7 +9,7 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
 from threefold.errors import Unavailable
-from threefold.surfaces.cli.context import Context, bold, counted, dim, one_line, visible
+from threefold.surfaces.cli.context import Context, bold, counted, dim, one_line, visible, warn
 
 if TYPE_CHECKING:
     import threefold
@@ -55,7 +55,7 @@ def context(context: Context, options: argparse.Namespace) -> int:
 
 def _warn(found: ComputedContext) -> None:
     for warning in found.warnings:
-        print(f"threefold: {warning}", file=sys.stderr)
+        warn(warning)
 
 
 def _explain(found: ComputedContext) -> None:
@@ -64,7 +64,8 @@ def _explain(found: ComputedContext) -> None:
     for entry in found.entries:
         score = "" if entry.score is None else f" {entry.score:.2f}"
         cut = "" if entry.whole else ", in part"
-        print(f"{bold(entry.label):>4}  {entry.section:<14}{entry.because}{score}{cut}  {dim(visible(entry.ref))}")
+        because = visible(f"{entry.section:<14}{entry.because}")
+        print(f"{bold(visible(entry.label)):>4}  {because}{score}{cut}  {dim(visible(entry.ref))}")
         print(f"      {one_line(entry.text, 100)}")
     if found.thread is not None:
         said = counted(len(found.thread.messages), "messages")
@@ -73,7 +74,8 @@ def _explain(found: ComputedContext) -> None:
         print(bold("left out"))
     for dropped in found.dropped:
         score = "" if dropped.score is None else f" {dropped.score:.2f}"
-        print(f"      {dropped.section:<14}{dropped.why}{score}, {counted(dropped.tokens, 'tokens')}  "
+        why = visible(f"{dropped.section:<14}{dropped.why}")
+        print(f"      {why}{score}, {counted(dropped.tokens, 'tokens')}  "
               f"{dim(visible(dropped.ref))}")  # fmt: skip
 
 
@@ -87,10 +89,10 @@ def ask(context: Context, options: argparse.Namespace) -> int:
     else:
         print()
         for label, ref in outcome.citations.items():
-            print(f"{bold(label):>4}  {dim(visible(ref))}")
-        print(dim(f"recorded as {outcome.ref}"))
+            print(f"{bold(visible(label)):>4}  {dim(visible(ref))}")
+        print(dim(f"recorded as {visible(outcome.ref)}"))
     if outcome.status != "completed":
-        print(f"threefold: {outcome.error}", file=sys.stderr)
+        warn(str(outcome.error))
         return 1
     return 0
 
@@ -112,7 +114,7 @@ async def _asked(context: Context, options: argparse.Namespace, db: threefold.Th
                 elif event.kind == "delta":
                     print(visible(event.text), end="", flush=True)
                 elif event.step is not None:
-                    print(dim(f"({event.step.name}: {event.step.status})"), file=sys.stderr)
+                    print(dim(f"({one_line(event.step.name, 40)}: {event.step.status})"), file=sys.stderr)
     if outcome is None:
         raise Unavailable("the request ended without an outcome")
     return outcome

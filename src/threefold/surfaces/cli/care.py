@@ -9,7 +9,7 @@ from typing import Any
 from threefold.backends.opening import migrate_store
 from threefold.embedders.opening import BUNDLED
 from threefold.errors import Conflict
-from threefold.surfaces.cli.context import Context, counted
+from threefold.surfaces.cli.context import Context, counted, visible
 from threefold.surfaces.cli.histories import embed_with_bar
 
 
@@ -61,7 +61,7 @@ def forget(context: Context, options: argparse.Namespace) -> int:
         touched = ", ".join(counted(n, store) for store, n in receipt.stores.items() if n and store != "log emptied")
         print(f"forgot {what}: {touched or 'nothing was there'}")
         for leftover in receipt.leftovers:
-            print(f"not finished: {leftover}")
+            print(f"not finished: {visible(leftover)}")
     return 1 if receipt.leftovers else 0
 
 
@@ -101,9 +101,9 @@ def reembed(context: Context, options: argparse.Namespace) -> int:
     else:
         embedded = counted(after.counts["vectors"], "rows are", "row is")
         waiting = counted(after.pending, "wait", "waits")
-        print(f"{embedded} embedded by {after.embedder}, {waiting}, {after.failed} failed")
+        print(f"{embedded} embedded by {visible(str(after.embedder))}, {waiting}, {after.failed} failed")
         if after.last_failure:
-            print(f"last failure: {after.last_failure}")
+            print(f"last failure: {visible(after.last_failure)}")
     return 1 if after.failed else 0
 
 
@@ -114,7 +114,7 @@ def scrub(context: Context, options: argparse.Namespace) -> int:  # noqa: ARG001
     if context.json:
         context.emit({"leftovers": list(left)})
     else:
-        print("nothing of what was removed is left in the store's files" if not left else "\n".join(left))
+        print("nothing of what was removed is left in the store's files" if not left else visible("\n".join(left)))
     return 1 if left else 0
 
 
@@ -156,5 +156,5 @@ def doctor(context: Context, options: argparse.Namespace) -> int:
         )
     else:
         for finding in findings:
-            print(f"{'✗' if finding.problem else '✓'} {finding.what}: {finding.says}")
+            print(f"{'✗' if finding.problem else '✓'} {finding.what}: {visible(finding.says)}")
     return 1 if problems else 0

@@ -15,6 +15,9 @@ import threefold
 from threefold.backends.opening import FILE_NAME
 from threefold.errors import NotFound
 
+# Bidirectional controls: embeddings and overrides, isolates, marks.
+_TURNS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061c")
+
 
 @dataclass(frozen=True, slots=True)
 class Context:
@@ -88,5 +91,14 @@ def one_line(text: str, size: int) -> str:
 
 
 def visible(text: str) -> str:
-    """`text` without what a terminal would obey: control characters but newline and tab are shown as escapes."""
-    return "".join(c if c in "\n\t" or unicodedata.category(c) != "Cc" else repr(c)[1:-1] for c in text)
+    """`text` without what a terminal would obey: control characters but newline and tab are shown as escapes.
+
+    So are those that turn the direction of writing: what is read would not be what is there.
+    """
+    return "".join(repr(c)[1:-1] if c in _TURNS or (unicodedata.category(c) == "Cc" and c not in "\n\t") else c
+                   for c in text)  # fmt: skip
+
+
+def warn(text: str) -> None:
+    """A line on standard error, whatever stands in it."""
+    print(f"threefold: {visible(text)}", file=sys.stderr, flush=True)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from typing import Any
 
 from threefold.errors import InvalidInput
 from threefold.model.document import Document
 from threefold.realms.doc.retrieving import Retrieved
-from threefold.surfaces.cli.context import Context, bold, dim, one_line, visible
+from threefold.surfaces.cli.context import Context, bold, dim, one_line, visible, warn
 from threefold.surfaces.cli.ingesting import add_shared, doc_of
 
 _SIZE = 300
@@ -74,7 +73,7 @@ def list_(context: Context, options: argparse.Namespace) -> int:
 def _print_document(each: Document) -> None:
     size = f"{each.chunks} chunks, {each.tokens:,} tokens"
     print(f"{each.updated:%Y-%m-%d %H:%M}  {bold(one_line(each.title, 60))}  {dim(size)}")
-    print(f"  {one_line(each.source, 200)}\n  {dim(each.ref)}")
+    print(f"  {one_line(each.source, 200)}\n  {dim(visible(each.ref))}")
 
 
 def show(context: Context, options: argparse.Namespace) -> int:
@@ -98,7 +97,8 @@ def show(context: Context, options: argparse.Namespace) -> int:
         print(f"  {one_line(json.dumps(document.metadata, ensure_ascii=False), 200)}")
     for each in chunks:
         where = " › ".join(each.headings) + (f" (page {each.page})" if each.page else "")
-        print(f"{each.number + 1:>5}  {one_line(where, 60)}  {dim(each.ref)}\n       {one_line(each.text, 100)}")
+        print(f"{each.number + 1:>5}  {one_line(where, 60)}  {dim(visible(each.ref))}")
+        print(f"       {one_line(each.text, 100)}")
     return 0
 
 
@@ -134,7 +134,7 @@ def _filter(given: str | None) -> Any:
 
 def _print_hits(found: Retrieved) -> None:
     for warning in found.warnings:
-        print(f"threefold: {warning}", file=sys.stderr)
+        warn(warning)
     for number, hit in enumerate(found, 1):
         where = " › ".join(hit.headings) + (f" (page {hit.page})" if hit.page else "")
         score = dim(f"score {hit.score:.3f}")
@@ -142,7 +142,7 @@ def _print_hits(found: Retrieved) -> None:
         print(f"   {one_line(hit.text, _SIZE)}")
         if hit.matches:
             print(f"   {dim('matched: ' + ', '.join(dict.fromkeys(map(visible, hit.matched))))}")
-        print(f"   {dim(hit.ref)}")
+        print(f"   {dim(visible(hit.ref))}")
     if not found:
         print("nothing found")
 
@@ -182,5 +182,5 @@ def _receipt(context: Context, done: Any) -> int:
     told = ", ".join(f"{count} {store}" for store, count in done.stores.items() if count)
     print(f"removed: {told or 'nothing'}")
     for left in done.leftovers:
-        print(f"left over: {left}")
+        print(f"left over: {visible(left)}")
     return 0

@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 import threefold
-from threefold.surfaces.cli.context import Context, counted
+from threefold.surfaces.cli.context import Context, counted, visible
 
 _SHOWN = 10
 # Those of `threefold.importers`, which is loaded only where it is used; a test holds both together.
@@ -61,7 +61,7 @@ def import_(context: Context, options: argparse.Namespace) -> int:
         return 0
     print(f"{counted(done.imported, 'turns')} imported, {done.unchanged} unchanged, {len(done.skipped)} skipped")
     for skipped_item in done.skipped[:_SHOWN]:
-        print(f"  {skipped_item.where}: {skipped_item.why}")
+        print(f"  {visible(skipped_item.where)}: {visible(skipped_item.why)}")
     if len(done.skipped) > _SHOWN:
         print(f"  … and {len(done.skipped) - _SHOWN} more; --json lists them all")
     return 0
@@ -75,7 +75,7 @@ def export(context: Context, options: argparse.Namespace) -> int:
         lost = {"missing": list(done.missing)}
         context.emit({"path": str(done.path), "turns": done.turns, "blobs": done.blobs, **lost})
     else:
-        print(f"{counted(done.turns, 'turns')} and {counted(done.blobs, 'files')} written to {done.path}")
+        print(f"{counted(done.turns, 'turns')} and {counted(done.blobs, 'files')} written to {visible(str(done.path))}")
         if done.missing:
             lost_files = counted(len(done.missing), "files are", "file is")
             print(f"{lost_files} lost or damaged and not in it; `threefold doctor` says which")

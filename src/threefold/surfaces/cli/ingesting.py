@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import threefold
-from threefold.errors import InvalidInput, NotFound, Unavailable
+from threefold.errors import Conflict, InvalidInput, NotFound, Unavailable
 from threefold.model.document import STRATEGIES
 from threefold.realms.doc import Doc
 from threefold.realms.doc.folders import IngestedFolder, SkippedFile
-from threefold.surfaces.cli.context import Context, visible
+from threefold.surfaces.cli.context import Context, visible, warn
 from threefold.surfaces.cli.histories import bar, embed_with_bar
 
 _SHOWN = 10
@@ -108,7 +108,7 @@ def _file(doc: Doc, path: str, options: argparse.Namespace, settings: dict[str, 
     content: bytes | Path = sys.stdin.buffer.read() if path == "-" else Path(path)
     try:
         done = doc.ingest(content, source=options.source, title=options.title, **settings)
-    except (InvalidInput, NotFound, Unavailable) as error:
+    except (Conflict, InvalidInput, NotFound, Unavailable) as error:
         if len(options.paths) == 1:
             raise
         return IngestedFolder(skipped=(SkippedFile(path, str(error)),))
@@ -153,7 +153,7 @@ def _watch(
         sys.stdout.flush()
 
     try:
-        print(f"threefold: watching {options.paths[0]}; SIGTERM or SIGINT stops it", file=sys.stderr, flush=True)
+        warn(f"watching {options.paths[0]}; SIGTERM or SIGINT stops it")
         doc.watch_folder(
             options.paths[0], **settings, prune=options.prune, source=options.source, stop=stop.is_set,
             on_change=on_change,

@@ -27,7 +27,7 @@ from threefold.surfaces.cli import (
     work,
 )  # fmt: skip
 from threefold.surfaces.cli import demo as demonstration
-from threefold.surfaces.cli.context import Context
+from threefold.surfaces.cli.context import Context, warn
 
 # So many objects more than were given back, then the garbage collector looks for cycles; usually 700.
 _COLLECT_AFTER = 50_000
@@ -127,14 +127,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         status: int = options.run(_context(options), options)
         sys.stdout.flush()
     except ThreefoldError as error:
-        print(f"threefold: {error}", file=sys.stderr)
+        warn(str(error))
         return 1
     except BrokenPipeError:
         # The reader, such as `head`, has seen enough.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except OSError as error:
-        print(f"threefold: {error}", file=sys.stderr)
+        warn(str(error))
         return 1
     except KeyboardInterrupt:
         print("threefold: interrupted; what was acknowledged is kept", file=sys.stderr)

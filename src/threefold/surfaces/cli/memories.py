@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from threefold.errors import InvalidInput
 from threefold.model.memory import LAYERS, STATUSES, VISIBILITIES, Memory
 from threefold.realms.mem import Mem
-from threefold.surfaces.cli.context import Context, bold, counted, dim, one_line, visible
+from threefold.surfaces.cli.context import Context, bold, counted, dim, one_line, visible, warn
 
 if TYPE_CHECKING:
     import threefold
@@ -179,7 +178,7 @@ def recall(context: Context, options: argparse.Namespace) -> int:
         context.emit({"memories": [each.as_json() for each in found], **said})
         return 0
     for warning in found.warnings:
-        print(f"threefold: {warning}", file=sys.stderr)
+        warn(warning)
     for number, each in enumerate(found, 1):
         print(f"{number}. {_line(each.record)}  {dim(f'score {each.score:.3f}')}")
         _print_about(each.record)
@@ -239,7 +238,7 @@ def show(context: Context, options: argparse.Namespace) -> int:
     print(f"   {dim(', '.join(f'{name} {value:.2f}' for name, value in shown.items()))}")
     for each in record.evidence:
         source = f" ({visible(each.source)})" if each.source else ""
-        print(f"   {dim(f'{each.at:%Y-%m-%d %H:%M}  {each.signal} by {each.agent or each.by}{source}')}")
+        print(f"   {dim(f'{each.at:%Y-%m-%d %H:%M}  {each.signal} by {visible(each.agent or each.by)}{source}')}")
     return 0
 
 
@@ -252,7 +251,7 @@ def history(context: Context, options: argparse.Namespace) -> int:
         return 0
     for each in revisions:
         why = f": {one_line(each.why, _SIZE)}" if each.why else ""
-        print(f"{each.record.revision}. {each.at:%Y-%m-%d %H:%M}  {each.act} by {each.agent or each.by}{why}")
+        print(f"{each.record.revision}. {each.at:%Y-%m-%d %H:%M}  {each.act} by {visible(each.agent or each.by)}{why}")
         print(f"   {one_line(each.record.memory, _SIZE)}")
     return 0
 
@@ -264,9 +263,9 @@ def delete(context: Context, options: argparse.Namespace) -> int:
     if context.json:
         context.emit({"removed": dict(receipt.stores), "leftovers": list(receipt.leftovers)})
         return 0
-    print(f"removed {options.id} with its history")
+    print(f"removed {visible(options.id)} with its history")
     for left in receipt.leftovers:
-        print(f"threefold: left for later: {left}", file=sys.stderr)
+        warn(f"left for later: {left}")
     return 0
 
 
@@ -290,9 +289,9 @@ def reconcile(context: Context, options: argparse.Namespace) -> int:
         print(f"{number}. {bold(step.act)}  {one_line(named[step.give].memory, _SIZE)}")
         if step.keep is not None:
             print(f"   {dim('beside')} {one_line(named[step.keep].memory, _SIZE)}")
-        print(f"   {dim(f'{step.give}: {step.why}')}")
+        print(f"   {dim(visible(f'{step.give}: {step.why}'))}")
     for warning in proposal.warnings:
-        print(f"threefold: {warning}", file=sys.stderr)
+        warn(warning)
     if not proposal:
         print("nothing to reconcile")
     elif proposal.applied:
@@ -324,7 +323,7 @@ def import_(context: Context, options: argparse.Namespace) -> int:
         return 0
     print(f"{imported} imported, {unchanged} there already, {len(skipped)} skipped")
     for each in skipped:
-        print(f"threefold: skipped {visible(each.where)}: {visible(each.why)}", file=sys.stderr)
+        warn(f"skipped {each.where}: {each.why}")
     return 0
 
 
@@ -342,7 +341,7 @@ def sync(context: Context, options: argparse.Namespace) -> int:
         print(", ".join(f"{len(ids)} {name}" for name, ids in counts.items()))
         for name, each in told.items():
             for file, why in each:
-                print(f"threefold: {name}: {visible(file)}: {visible(why)}", file=sys.stderr)
+                warn(f"{name}: {file}: {why}")
     return 1 if done.conflicts or done.skipped else 0
 
 

@@ -12,7 +12,7 @@ from threefold.model.kinds import ROLES
 from threefold.model.times import iso
 from threefold.realms.conv.hits import Hit, Results
 from threefold.realms.conv.refs import turn_ref
-from threefold.surfaces.cli.context import Context, bold, counted, dim, one_line, visible
+from threefold.surfaces.cli.context import Context, bold, counted, dim, one_line, visible, warn
 
 if TYPE_CHECKING:
     from threefold.model.record import CatalogEntry, Conversation
@@ -75,7 +75,7 @@ def search(context: Context, options: argparse.Namespace) -> int:
         context.emit({"hits": hits, "mode": found.mode, "took_ms": round(took, 2), **said})
         return 0
     for warning in found.warnings:
-        print(f"threefold: {warning}", file=sys.stderr)
+        warn(warning)
     _print_corrections(found)
     for number, hit in enumerate(found, 1):
         print_hit(number, hit)
@@ -88,19 +88,18 @@ def search(context: Context, options: argparse.Namespace) -> int:
 
 def _print_corrections(found: Results) -> None:
     for word, variants in (found.corrections or {}).items():
-        print(dim(f"never said: {word!r}; searched for {', '.join(term for term, _ in variants)}"))
+        print(dim(f"never said: {word!r}; searched for {', '.join(visible(term) for term, _ in variants)}"))
 
 
 def print_hit(number: int, hit: Hit) -> None:
     """A hit on three lines: when, where and who; the words; the reference."""
     who = f"{hit.role} ({hit.author})" if hit.author else hit.role
-    print(
-        f"{number}. {hit.at:%Y-%m-%d %H:%M}  {bold(visible(hit.conversation))}  {who}  {dim(f'score {hit.score:.3f}')}"
-    )
+    where, score = bold(visible(hit.conversation)), dim(f"score {hit.score:.3f}")
+    print(f"{number}. {hit.at:%Y-%m-%d %H:%M}  {where}  {visible(who)}  {score}")
     print(f"   {' '.join(_marked(hit).split())}")
     if hit.matches:
         print(f"   {dim('matched: ' + ', '.join(dict.fromkeys(map(visible, hit.matched))))}")
-    print(f"   {dim(hit.ref)}")
+    print(f"   {dim(visible(hit.ref))}")
 
 
 def _marked(hit: Hit) -> str:
@@ -135,7 +134,7 @@ def log(context: Context, options: argparse.Namespace) -> int:
         return 0
     for turn in turns:
         print(f"{turn.ordinal:>4}  {turn.started:%Y-%m-%d %H:%M}  {turn.status:<9}  {one_line(turn.about, 80)}")
-        print(f"      {dim(turn_ref(turn.conversation, turn.turn))}")
+        print(f"      {dim(visible(turn_ref(turn.conversation, turn.turn)))}")
     if not turns:
         print("no turns")
     elif len(turns) == options.limit:
@@ -199,7 +198,7 @@ def show(context: Context, options: argparse.Namespace) -> int:
             if context.json:
                 context.emit({"url": url})
             else:
-                print(url)
+                print(visible(url))
             return 0
         found = handle.resolve(options.ref, options.conversation)
         if context.json:
@@ -210,7 +209,8 @@ def show(context: Context, options: argparse.Namespace) -> int:
             print_turn(materialise(handle.conv.stored(handle.conv.parse(options.ref, options.conversation))))
         elif found.file is not None:
             file = found.file
-            print(f"{found.ref}\n{counted(file.size, 'bytes')}, {file.mime or 'unknown type'}, SHA-256 {file.digest}")
+            mime = visible(file.mime or "unknown type")
+            print(f"{visible(str(found.ref))}\n{counted(file.size, 'bytes')}, {mime}, SHA-256 {file.digest}")
             print("the exact bytes: add --raw")
         else:
             print(visible(found.as_bytes().decode()))
@@ -219,26 +219,27 @@ def show(context: Context, options: argparse.Namespace) -> int:
 
 def print_turn(view: TurnView) -> None:
     """A materialised turn as a person would read it."""
-    print(bold(f"{view.conversation}, turn {view.ordinal} ({view.status})  {view.started:%Y-%m-%d %H:%M}"))
+    where = f"{visible(view.conversation)}, turn {view.ordinal} ({view.status})"
+    print(bold(f"{where}  {view.started:%Y-%m-%d %H:%M}"))
     for message in view.messages:
-        who = f"{bold(message.author or message.role)} ({message.kind})"
+        who = f"{bold(visible(message.author or message.role))} ({visible(message.kind)})"
         print(f"{dim(f'[{message.at:%H:%M:%S}]')} {who}: {visible(message.text)}")
     for title, cards in (("attached", view.attachments), ("published", view.files)):
         for card in cards:
-            print(f"  {title}: {card.name} ({counted(card.size, 'bytes')})  {dim(card.ref)}")
+            print(f"  {title}: {visible(card.name)} ({counted(card.size, 'bytes')})  {dim(visible(card.ref))}")
     for step in view.steps:
         arguments, result = (one_line(str(value or ""), 60) for value in (step.arguments, step.result))
-        print(f"  step: {one_line(step.name, 40)} ({step.status}) {arguments} → {result}  {dim(step.ref)}")
+        print(f"  step: {one_line(step.name, 40)} ({step.status}) {arguments} → {result}  {dim(visible(step.ref))}")
     for source in view.citations:
-        print(f"  source: {one_line(source.get('title') or source['url'], 80)}  {dim(source['ref'])}")
+        print(f"  source: {one_line(source.get('title') or source['url'], 80)}  {dim(visible(source['ref']))}")
     for note in view.notes:
-        print(f"  note: {one_line(note['text'], 100)}  {dim(note['ref'])}")
+        print(f"  note: {one_line(note['text'], 100)}  {dim(visible(note['ref']))}")
     if view.summary:
-        print(f"  summary: {one_line(view.summary['text'], 200)}  {dim(view.summary['ref'])}")
+        print(f"  summary: {one_line(view.summary['text'], 200)}  {dim(visible(view.summary['ref']))}")
     for given in view.feedback:
-        print(f"  feedback ({given.origin}): {given.reaction} {one_line(given.text or '', 100)}")
+        print(f"  feedback ({given.origin}): {visible(given.reaction)} {one_line(given.text or '', 100)}")
     if view.error:
         print(f"  error: {one_line(view.error, 200)}")
     if view.redacted:
         print(f"  redacted: {', '.join(f'{count} {visible(kind)}' for kind, count in view.redacted.items())}")
-    print(dim(f"  {view.ref}"))
+    print(dim(f"  {visible(view.ref)}"))

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import Any
 
 from threefold.realms.conv.threads.realm import WINDOW
-from threefold.surfaces.cli.context import Context, bold, dim, visible
+from threefold.surfaces.cli.context import Context, bold, dim, visible, warn
 
 
 def add_commands(commands: Any) -> None:
@@ -51,15 +50,14 @@ def show(context: Context, options: argparse.Namespace) -> int:
         context.emit(found.as_json())
         return 0
     for warning in found.warnings:
-        print(f"threefold: {warning}", file=sys.stderr)
+        warn(warning)
     if found.summarised:
         print(bold(f"summary of the first {found.summarised} messages"))
         print(visible(found.summary))
         print()
     for message in found.messages:
-        print(
-            f"{dim(f'[{message.at:%Y-%m-%d %H:%M}]')} {bold(message.author or message.role)}: {visible(message.text)}"
-        )
+        who = bold(visible(message.author or message.role))
+        print(f"{dim(f'[{message.at:%Y-%m-%d %H:%M}]')} {who}: {visible(message.text)}")
     print(dim(f"{found.tokens:,} tokens, {found.status}"))
     return 0
 

@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import threefold
-from threefold.surfaces.cli.context import Context, counted
+from threefold.surfaces.cli.context import Context, counted, visible
 from threefold.surfaces.cli.histories import bar
 
 if TYPE_CHECKING:
@@ -71,4 +71,4 @@ def _tell(copied: Copied | None, compared: Comparison | None) -> None:
         looked = {"turns": compared.turns, "files": compared.blobs, "questions": compared.questions}
         print(f"checked: {', '.join(counted(n, name) for name, n in looked.items())}: {verdict}")
         for difference in compared.differences:
-            print(f"  {difference}")
+            print(f"  {visible(difference)}")

@@ -7,7 +7,7 @@ import sys
 import threading
 from typing import Any
 
-from threefold.surfaces.cli.context import Context, counted
+from threefold.surfaces.cli.context import Context, counted, visible
 from threefold.surfaces.cli.histories import embed_with_bar
 
 # A wait without an end cannot be interrupted on every system.
@@ -32,7 +32,11 @@ def worker(context: Context, options: argparse.Namespace) -> int:
     try:
         with context.open(make=True, background=True) as db:
             model = "no embedder" if db.embedder is None else db.embedder.name
-            print(f"threefold worker: at work with {model}; SIGTERM or SIGINT stops it", file=sys.stderr, flush=True)
+            print(
+                f"threefold worker: at work with {visible(model)}; SIGTERM or SIGINT stops it",
+                file=sys.stderr,
+                flush=True,
+            )
             while not stop.wait(_LOOK_SECONDS):
                 pass
     finally:
@@ -53,5 +57,5 @@ def _once(context: Context) -> int:
         print(f"{counted(expired, 'turns')} expired, {counted(collected, 'unreferenced files')} removed")
         print(f"{counted(state.pending, 'rows wait', 'row waits')} for a vector, {state.failed} failed")
         if state.last_failure:
-            print(f"last failure: {state.last_failure}")
+            print(f"last failure: {visible(state.last_failure)}")
     return 1 if state.failed else 0

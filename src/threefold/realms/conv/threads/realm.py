@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from contextlib import suppress
 from dataclasses import replace
 from typing import Final, Literal
@@ -65,7 +66,7 @@ class Thread:
             raise InvalidInput("text must be text that is not blank")
         state, _ = self._shelf.kept()
         if state is not None and state.archived is not None:
-            raise Conflict(f"thread {self.name!r} is archived; reopen() it first")
+            raise archived_thread(self.name)
         moment = None if at is None else parse_moment(at, "at")
         turn = Conv(self._scope, self._ports).open_turn(self.name, started=moment)
         if role == "user":
@@ -217,6 +218,11 @@ class Thread:
 
     def _busy(self) -> Conflict:
         return Conflict(f"thread {self.name!r} is being changed by many at once; try again")
+
+
+def archived_thread(name: str) -> Conflict:
+    """The error of who adds to a thread that is archived; it names the mend in Python and on the command line."""
+    return Conflict(f"thread {name!r} is archived; reopen() it first (threefold threads reopen {shlex.quote(name)})")
 
 
 def list_threads(

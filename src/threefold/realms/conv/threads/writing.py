@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
-from threefold.errors import ThreefoldError
+from threefold.errors import ThreefoldError, Unavailable
 from threefold.model.clean import storable
 from threefold.ports import Summarizer
 from threefold.realms.conv.threads.keeping import Mark, Summary
@@ -70,7 +70,7 @@ def _summarised(
     if summarizer is not None:
         name = str(getattr(summarizer, "name", None) or "model")
         try:
-            text = storable(summarizer(before, told, BUDGET)).strip()
+            text = _written(summarizer, before, told)
         except ThreefoldError as error:
             warning = f"a part of the summary was extracted, since {name!r} failed: {error}"
         else:
@@ -79,3 +79,21 @@ def _summarised(
                 return (text if count_tokens(text) <= BUDGET else extract(text, (), BUDGET)), name, None
             warning = f"a part of the summary was extracted, since {name!r} said nothing"
     return extract(before, told, BUDGET), EXTRACT, warning
+
+
+def _written(summarizer: Summarizer, before: str, told: Sequence[tuple[str, str]]) -> str:
+    """What the summarizer says, whatever goes wrong in it becomes one of our errors.
+
+    Raises:
+        ThreefoldError: it failed, or gave something else than text.
+    """
+    try:
+        text: object = summarizer(before, told, BUDGET)
+    except ThreefoldError:
+        raise
+    except Exception as error:
+        # A summarizer is foreign code and may raise anything; nothing is swallowed, it becomes an error of our tree.
+        raise Unavailable(f"{type(error).__name__}: {error}") from error
+    if not isinstance(text, str):
+        raise ThreefoldError(f"it gave {type(text).__name__} instead of text")
+    return storable(text).strip()
