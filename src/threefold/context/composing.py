@@ -7,7 +7,7 @@ from typing import Any
 
 from threefold.context import rendering
 from threefold.context.gathering import Gathered
-from threefold.context.packing import Item, Packed, Taken, pack
+from threefold.context.packing import Costs, Item, Packed, Taken, pack
 from threefold.context.rendering import labelled, rendered
 from threefold.context.sources import Sources
 from threefold.model.context import ComputedContext, Dropped, Entry, Intent, Said, ThreadPart
@@ -50,15 +50,17 @@ def compose(intent: Intent, sources: Sources, gathered: Gathered, engine: str = 
 def _packed(gathered: Gathered, budget: int) -> Packed:
     """What fits; turns that the thread shows are not shown twice, those that it has no room for are."""
     room = budget - rendering.introduction_tokens()
-    packed = pack(gathered.items, room, rendering.written, rendering.heading_tokens())
+    headings, costs = rendering.heading_tokens(), Costs()
+    packed = pack(gathered.items, room, rendering.written, headings, costs)
     by_thread = {each.item.about.get("turn") for each in packed.taken if each.item.section == "thread"}
     twice = [item for item in gathered.items if item.section == "turn" and item.ref in by_thread]
     if not twice:
         return packed
     for item in twice:
         gathered.drop(item, "duplicate")
-    gathered.items = [item for item in gathered.items if item not in twice]
-    return pack(gathered.items, room, rendering.written, rendering.heading_tokens())
+    shown_there = {id(item) for item in twice}
+    gathered.items = [item for item in gathered.items if id(item) not in shown_there]
+    return pack(gathered.items, room, rendering.written, headings, costs)
 
 
 def _fitted(taken: Sequence[Taken], budget: int) -> tuple[list[Taken], list[tuple[Item, int]]]:

@@ -26,4 +26,5 @@ def _item(hit: DocHit, terms: tuple[str, ...]) -> Item:
     page = "" if hit.page is None else f"page {hit.page}"
     head = (" › ".join((hit.title or hit.source, *hit.headings)), page)
     about = {"source": hit.source, "start": hit.start, "end": hit.end, "metadata": dict(hit.metadata or {})}
-    return Item("document", hit.ref, head, forms(hit.text, terms, _SIZES), "answers the goal", hit.score, about=about)
+    shown = forms(hit.text, terms, _SIZES)
+    return Item("document", hit.ref, head, shown, hit.text, "answers the goal", hit.score, about=about)

@@ -18,6 +18,9 @@ from threefold.search.relevance import GATE
 from threefold.text.excerpt import Matched
 from threefold.text.tokens import count_tokens
 
+# Tokens of the shorter forms in which a longer text is shown.
+FORMS: Final = (48, 160)
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -84,18 +87,18 @@ class Gathered:
             return limits.likely
 
     def drop(self, item: Item, why: Why) -> None:
-        """Tell that something is left out."""
-        tokens = count_tokens(item.forms[0])
+        """Tell that something is left out. What was never shown is not cut for that: its tokens are about so many."""
+        tokens = min(count_tokens((item.said or item.forms[0])[: 4 * FORMS[0]]), FORMS[0])
         self.dropped.append(Dropped(item.section, item.ref, why, tokens, item.score))
 
     def without_repetitions(self) -> None:
-        """Keep the first of several things that say the same, by reference, by text, or by the part that matched: ten
-        copies are one voice.
+        """Keep the first of several things that say the same, by reference or by the text that matched: ten copies are
+        one voice.
         """
         kept: list[Item] = []
         seen: set[str] = set()
         for item in self.items:
-            said = {item.ref, *map(_plain, (item.forms[0], item.forms[-1]))}
+            said = {item.ref, *([_plain(item.said)] if item.said else [])}
             if item.joined or seen.isdisjoint(said):
                 kept.append(item)
             else:
@@ -108,15 +111,11 @@ def _plain(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-# Tokens of the shorter forms in which a longer text is shown.
-FORMS: Final = (48, 160)
-
-
 def forms(text: str, terms: tuple[str, ...], sizes: tuple[int, ...] = FORMS) -> Forms:
     """A text at several lengths in tokens, the part that matches best, and at last whole."""
     cut = Cut(text, terms)
-    # What is hardly longer is shown whole.
-    shorter = [partial(cut.part, size) for size in sizes if cut.tokens > 1.25 * size]
+    # What is hardly longer is shown whole. A text has no more tokens than bytes, of which a character has up to four.
+    shorter = [partial(cut.part, size) for size in sizes if 4 * len(text) > size and cut.tokens > 1.25 * size]
     return Forms(*shorter, lambda: text)
 
 
@@ -125,7 +124,11 @@ class Cut:
 
     def __init__(self, text: str, terms: tuple[str, ...]) -> None:
         self.text, self._terms = text, terms
-        self.tokens = count_tokens(text)
+
+    @cached_property
+    def tokens(self) -> int:
+        """How many tokens it is."""
+        return count_tokens(self.text)
 
     @cached_property
     def _matched(self) -> Matched:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from typing import Final
 
 from threefold.context.gathering import Gathered, Limits, forms
 from threefold.context.packing import Forms, Item
 from threefold.context.sources import Sources
 from threefold.model.context import Intent
 from threefold.model.memory import Layer, Memory
-from threefold.realms.mem.hotset import DEPTH, Hot
+from threefold.realms.mem.hotset import Hot
 from threefold.realms.mem.recalling import Recall
 from threefold.text.quoting import set_in, spoken
 
+# So many answers are looked at in each place.
+_DEPTH: Final = 20
 # Layers that lie in one place are asked together: one user's memories take no room from what is shared.
 _PLACES: Sequence[Sequence[Layer]] = (("working", "session", "longterm"), ("organizational",), ("global",))
 
@@ -23,7 +26,7 @@ def gather_memories(
 ) -> None:
     """Add memories of every layer."""
     asked = bool(intent.goal.strip())
-    recalls = [sources.mem.recall(intent.goal, layers=layers, limit=DEPTH) for layers in _PLACES] if asked else []
+    recalls = [sources.mem.recall(intent.goal, layers=layers, limit=_DEPTH) for layers in _PLACES] if asked else []
     hot = sources.mem.hotset(found=_together(recalls), limit=limits.hotset)
     likely: dict[str, float] = {}
     for found in recalls:
@@ -70,15 +73,9 @@ def _held(
 
 def _item(record: Memory, because: str, likely: Mapping[str, float], terms: tuple[str, ...]) -> Item:
     """`likely` has those that answer the goal."""
-    about = {
-        "id": record.id,
-        "memory": record.memory,
-        "kind": record.kind,
-        "layer": record.layer,
-        "tags": list(record.tags),
-    }
-    return Item(record.layer, record.ref, _head(record), _forms(record, terms), because, likely.get(record.id),
-                about=about)  # fmt: skip
+    about = {"id": record.id, "memory": record.memory, "kind": record.kind, "tags": list(record.tags)}
+    shown, score = _forms(record, terms), likely.get(record.id)
+    return Item(record.layer, record.ref, _head(record), shown, record.memory, because, score, about=about)
 
 
 def _head(record: Memory) -> tuple[str, ...]:

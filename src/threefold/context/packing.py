@@ -51,6 +51,7 @@ class Item:
     """Something that may be shown. `forms` are its text from the shortest that makes sense to the whole.
 
     `head` are the parts of the line before the text, each a name that may be foreign; `because` is why it was found.
+    `said` is what tells whether two say the same: the text that matched.
     With `joined` it is only taken where all of its section before it were: messages of a thread have no gaps. `place`
     is where it stands in its section when that is shown.
     """
@@ -59,6 +60,7 @@ class Item:
     ref: str
     head: tuple[str, ...]
     forms: Sequence[str]
+    said: str = ""
     because: str = ""
     score: float | None = None
     joined: bool = False
@@ -84,10 +86,20 @@ class Packed(NamedTuple):
 Written = Callable[[Item, int], str]
 
 
-def pack(items: Sequence[Item], room: int, written: Written, headings: Mapping[Section, int]) -> Packed:
-    """Choose from `items` what goes into `room` tokens. `headings` are the tokens that a section's first item costs."""
+# The tokens of items in their forms that were counted, by the item's identity and the form.
+Costs = dict[tuple[int, int], int]
+
+
+def pack(
+    items: Sequence[Item], room: int, written: Written, headings: Mapping[Section, int], costs: Costs | None = None
+) -> Packed:
+    """Choose from `items` what goes into `room` tokens.
+
+    `headings` are the tokens that a section's first item costs. `costs` keeps what was counted, for the same items to
+    be packed again.
+    """
     order = sorted(items, key=lambda item: SECTIONS.index(item.section))
-    packing = _Packing(room, written, headings, order)
+    packing = _Packing(room, written, headings, order, {} if costs is None else costs)
     shares = {kind: SHARES[kind] for kind in dict.fromkeys(KIND_OF[item.section] for item in order)}
     whole = sum(shares.values())
     for kind, share in shares.items():
@@ -101,9 +113,11 @@ def pack(items: Sequence[Item], room: int, written: Written, headings: Mapping[S
 class _Packing:
     """The room that is left while items are taken."""
 
-    def __init__(self, room: int, written: Written, headings: Mapping[Section, int], order: Sequence[Item]) -> None:
+    def __init__(
+        self, room: int, written: Written, headings: Mapping[Section, int], order: Sequence[Item], costs: Costs
+    ) -> None:
         self._room, self._written, self._headings, self._order = room, written, headings, order
-        self._costs: dict[tuple[int, int], int] = {}
+        self._costs = costs
         self._forms: dict[int, int] = {}
         self._spent: dict[Kind, int] = {}
         self._sections: set[Section] = set()
@@ -141,6 +155,8 @@ class _Packing:
         return Packed(taken, tuple(left))
 
     def _cost(self, number: int, form: int) -> int:
-        if (number, form) not in self._costs:
-            self._costs[number, form] = count_tokens(self._written(self._order[number], form))
-        return self._costs[number, form]
+        item = self._order[number]
+        key = id(item), form
+        if key not in self._costs:
+            self._costs[key] = count_tokens(self._written(item, form))
+        return self._costs[key]

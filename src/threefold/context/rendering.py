@@ -7,6 +7,7 @@ reference behind it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import groupby
 from typing import Final
 
@@ -41,11 +42,13 @@ _PART: Final = 80
 _BETWEEN: Final = 2
 
 
+@cache
 def heading_tokens() -> Mapping[Section, int]:
     """What the heading of each section costs."""
     return {section: count_tokens(heading) + _BETWEEN for section, heading in _HEADINGS.items()}
 
 
+@cache
 def introduction_tokens() -> int:
     """What the introduction costs."""
     return count_tokens(INTRODUCTION) + _BETWEEN

@@ -9,7 +9,7 @@ from threefold.context.packing import Item
 from threefold.context.sources import Sources
 from threefold.errors import NotFound
 from threefold.model.context import Intent
-from threefold.realms.conv.refs import turn_ref
+from threefold.realms.conv.refs import LOG_PATH
 from threefold.realms.conv.threads.values import ThreadContext
 
 
@@ -26,22 +26,24 @@ def gather_thread(gathered: Gathered, intent: Intent, sources: Sources, limits: 
         return ()
     gathered.warnings += thread.warnings
     gathered.archived = thread.status == "archived"
-    items = _items(thread, sources)
+    items = _items(thread)
     gathered.add(items)
     return {item.about["turn"] for item in items if "turn" in item.about}
 
 
-def _items(thread: ThreadContext, sources: Sources) -> list[Item]:
+def _items(thread: ThreadContext) -> list[Item]:
     """Newest message first, since what is older goes first; the summary has its place after the newest one."""
     items = []
     for place, said in enumerate(thread.messages, 1):
         head = (said.role, said.author or "", f"{said.at:%Y-%m-%d %H:%M}")
-        turn = turn_ref(thread.name, sources.conv.parse(said.ref).turn)
+        # Ids in a reference have no full stop.
+        turn = ".".join((*said.ref.split(".")[:2], LOG_PATH))
         about = {"role": said.role, "at": said.at, "author": said.author, "turn": turn}
-        items.append(Item("thread", said.ref, head, (said.text,), "the thread's window", joined=True, place=place,
-                          about=about))  # fmt: skip
+        because = "the thread's window"
+        items.append(Item("thread", said.ref, head, (said.text,), said.text, because, None, True, place, about))
     items.reverse()
     if thread.summary:
         told = (f"summary of {thread.summarised} earlier messages",)
-        items.insert(1, Item("thread", f"thread:{thread.name}", told, (thread.summary,), "left the window", place=0))
+        ref = f"thread:{thread.name}"
+        items.insert(1, Item("thread", ref, told, (thread.summary,), because="left the window"))
     return items

@@ -15,7 +15,7 @@ from threefold.text.quoting import named, spoken
 
 _SPOKEN = ("user", "assistant")
 # So many more are looked for where a thread shows some of them already.
-_MORE = 10
+_MORE = 5
 
 
 def gather_turns(
@@ -38,7 +38,7 @@ def _echoes(hit: Hit) -> bool:
 def _item(hit: Hit, terms: tuple[str, ...]) -> Item:
     about = {"conversation": hit.conversation, "turn": hit.turn, "role": hit.role}
     ref, head = turn_ref(hit.conversation, hit.turn), (hit.at.date().isoformat(),)
-    return Item("turn", ref, head, _forms(hit, terms), "answers the goal", hit.score, about=about)
+    return Item("turn", ref, head, _forms(hit, terms), hit.text, "answers the goal", hit.score, about=about)
 
 
 def _forms(hit: Hit, terms: tuple[str, ...]) -> Forms:

@@ -10,6 +10,7 @@ import unicodedata
 from typing import Final
 
 MARK: Final = "> "
+_FORGING: Final = frozenset("[]")
 # Characters that order what follows to be shown from the other side; a label must not turn the line that it is in.
 _TURNING: Final = frozenset("\u200e\u200f\u061c\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
@@ -32,10 +33,14 @@ def spoken(speaker: str, text: str) -> str:
 def named(text: str, most: int = 80) -> str:
     """A foreign name for a line of ours: one line of at most `most` characters, without controls, brackets, or the dot
     that stands between the parts of such a line."""
-    plain = "".join(
+    plain = text if text.isascii() and text.isprintable() and not _FORGING & set(text) else _harmless(text)
+    line = " ".join(plain.split())
+    return line if len(line) <= most else line[: most - 1].rstrip() + "…"
+
+
+def _harmless(text: str) -> str:
+    return "".join(
         " " if c.isspace() else {"[": "(", "]": ")", "·": "-"}.get(c, c)
         for c in text
         if c.isspace() or (c not in _TURNING and unicodedata.category(c) not in ("Cc", "Cs"))
     )
-    line = " ".join(plain.split())
-    return line if len(line) <= most else line[: most - 1].rstrip() + "…"

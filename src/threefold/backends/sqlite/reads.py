@@ -80,6 +80,17 @@ def _ordinal(db: apsw.Connection, conversation: int, started: int, name: str, no
     return int(scalar(db, f"SELECT ({upto}) - ({upto} AND t.expires <= ?)", (*values, *values, to_micros(now))))
 
 
+# To turns that are listed, where their first row stands, and what they were about: the summary, else what the user said
+# first, else the answer. That is cut as bytes: as text it would end at a NUL. A character has at most four bytes.
+_TOLD = """
+    SELECT x.*, (SELECT coalesce(min(r.position), 0) FROM rows AS r WHERE +r.owner = ? AND r.turn = x.id),
+           (SELECT substr(CAST(r.text AS BLOB), 1, ?) FROM rows AS r
+            WHERE +r.owner = ? AND r.turn = x.id AND r.role IN ('summary', 'user', 'assistant')
+            ORDER BY CASE r.role WHEN 'summary' THEN 0 WHEN 'user' THEN 1 ELSE 2 END, r.seq LIMIT 1)
+    FROM ({0}) AS x ORDER BY x.started {1}, x.chat {1}, x.name {1}
+"""
+
+
 def catalog(db: apsw.Connection, scope: Scope, query: CatalogQuery) -> tuple[CatalogEntry, ...]:
     """Turns in order of their start, newest first where asked; ordinals count within each conversation."""
     owner = find_owner(db, scope)
@@ -98,29 +109,24 @@ def catalog(db: apsw.Connection, scope: Scope, query: CatalogQuery) -> tuple[Cat
     _window(scope, query, conditions, values)
     _labelled(db, owner, query.labels, conditions, values)
     order = "DESC" if query.newest_first else "ASC"
-    found = fetch(
-        db,
-        f"""SELECT t.id, t.conversation, c.name, t.name, t.started, t.ended, t.status, t.state, t.agent, t.app
-            FROM turns AS t JOIN conversations AS c ON c.id = t.conversation
-            WHERE {" AND ".join(conditions)}
-            ORDER BY t.started {order}, c.name {order}, t.name {order} LIMIT ?""",
-        (*values, query.limit),
-    )
+    listed = f"""
+        SELECT t.id, t.conversation, c.name AS chat, t.name, t.started, t.ended, t.status, t.state, t.agent, t.app
+        FROM turns AS t JOIN conversations AS c ON c.id = t.conversation
+        WHERE {" AND ".join(conditions)}
+        ORDER BY t.started {order}, c.name {order}, t.name {order} LIMIT ?"""
     if query.bare:
-        return tuple(_made(0, "", 0, *turn) for turn in found)
+        return tuple(_made(0, turn, 0, b"") for turn in fetch(db, listed, (*values, query.limit)))
     ordinals: dict[int, int] = {}
     entries = []
-    for turn in found:
-        _, parent, _, name, started, *_ = turn
+    for *turn, position, about in fetch(
+        db, _TOLD.format(listed, order), (owner, 4 * ABOUT_SIZE, owner, *values, query.limit)
+    ):
+        parent, name, started = turn[1], turn[3], turn[4]
         if parent in ordinals and scope.app is None:  # nothing of the conversation was left out since the last one
             ordinals[parent] += -1 if query.newest_first else 1
         else:
             ordinals[parent] = _ordinal(db, parent, started, name, query.now)
-        number = turn[0]
-        position = scalar(
-            db, "SELECT coalesce(min(position), 0) FROM rows WHERE +owner = ? AND turn = ?", (owner, number)
-        )
-        entries.append(_made(ordinals[parent], _about(db, owner, number), position, *turn))
+        entries.append(_made(ordinals[parent], turn, position, about or b""))
     return tuple(entries)
 
 
@@ -167,10 +173,8 @@ def _labelled(
             values.extend([owner, *group])
 
 
-def _made(
-    ordinal: int, about: str, position: int, _number: int, _parent: int, conversation: str, name: str,
-    started: int, ended: int, status: Any, state: Any, agent: str | None, app: str | None,
-) -> CatalogEntry:  # fmt: skip
+def _made(ordinal: int, turn: Sequence[Any], position: int, about: bytes) -> CatalogEntry:
+    _, _, conversation, name, started, ended, status, state, agent, app = turn
     return CatalogEntry(
         conversation,
         name,
@@ -179,24 +183,11 @@ def _made(
         from_micros(ended),
         status,
         state,
-        about,
+        bytes(about).decode(errors="ignore")[:ABOUT_SIZE],
         position,
         agent,
         app,
     )
-
-
-def _about(db: apsw.Connection, owner: int, number: int) -> str:
-    """What a turn was about: its summary, else what the user said first, else the answer."""
-    # Cut as bytes: as text it would end at a NUL. A character has at most four bytes.
-    found = one(
-        db,
-        """SELECT substr(CAST(text AS BLOB), 1, ?) FROM rows
-           WHERE +owner = ? AND turn = ? AND role IN ('summary', 'user', 'assistant')
-           ORDER BY CASE role WHEN 'summary' THEN 0 WHEN 'user' THEN 1 ELSE 2 END, seq LIMIT 1""",
-        (4 * ABOUT_SIZE, owner, number),
-    )
-    return "" if found is None else bytes(found[0]).decode(errors="ignore")[:ABOUT_SIZE]
 
 
 def conversations(

@@ -13,7 +13,7 @@ from threefold.model.times import iso
 from threefold.realms.conv.refs import ref_for
 from threefold.search.rank import Group, Placing, Turn
 from threefold.search.relevance import Gauge
-from threefold.text.excerpt import EXCERPT_SIZE, excerpt
+from threefold.text.excerpt import EXCERPT_SIZE, Excerpt, excerpt
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ class Results(Sequence[Hit]):
 class Presentation(NamedTuple):
     """How hits are to be shown: the terms to mark, the roles of snippets, how many turns around, the steps.
 
-    `size` is about how many characters of a text are shown, None for all.
+    `size` is about how many characters of a text are shown, None for all, in which nothing is marked.
     """
 
     terms: tuple[str, ...]
@@ -175,7 +175,7 @@ def _hit(
 ) -> Hit:
     key = placing.rows.key(turn[0])
     row = stored[key].row
-    part = excerpt(row.text, how.terms, len(row.text) if how.size is None else how.size)
+    part = Excerpt(row.text) if how.size is None else excerpt(row.text, how.terms, how.size)
     return Hit(
         ref=ref_for(key.conversation, key.turn, row.path),
         conversation=key.conversation,

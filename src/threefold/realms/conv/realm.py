@@ -140,7 +140,8 @@ class Conv:
             ranking: other constants than the store's.
             explain: show with each hit how its score came about.
             offset: how many of the best to leave out; the next page begins at this `offset` plus `limit`.
-            size: about how many characters of each text are shown, around what matched; None for all.
+            size: about how many characters of each text are shown, around what matched; None for all,
+                in which the matching words are not looked for.
             without: references of turns to leave out, such as those that are shown already.
 
         Raises:

@@ -17,7 +17,7 @@ from threefold.realms.mem.shelf import Shelf
 from threefold.realms.wiring import Ports
 
 SIZE: Final = 8
-# Memories that are looked at: of each step of salience the last touched, and what answers the goal.
+# Memories that are looked at: of each two steps of salience the last touched, and what answers the goal.
 DEPTH: Final = 4 * SIZE
 # How much it counts beside salience that a memory answers the goal; in full from this likelihood on, since the best
 # answer to an unrelated goal has some hundredths.
@@ -51,7 +51,7 @@ def hotset(
 ) -> tuple[Hot, ...]:
     """The hotset; with a `goal` what answers it comes before what is as salient and does not.
 
-    `found` is what was recalled for the goal already, at least `DEPTH` deep.
+    `found` is what was recalled for the goal already.
     """
     now = ports.clock()
     cycles = decays(ports.store, now)
@@ -62,13 +62,15 @@ def hotset(
         found = recall(scope, ports, goal, wanted, DEPTH)
     if found is not None:
         answers = {each.record.id: each.score for each in found}
-    kept = shelf.read(dict.fromkeys((*_candidates(scope, shelf, wanted), *answers)))
+    records = {each.record.id: each.record for each in found or () if each.record.status == "active"}
+    others = (id_ for id_ in dict.fromkeys((*_candidates(scope, shelf, wanted), *answers)) if id_ not in records)
+    records |= {id_: kept.record for id_, kept in shelf.read(others).items() if kept.record.status == "active"}
     hot = []
-    for each in kept.values():
-        if vouched(each.record):
-            own = scores(each.record, now, cycles)
-            likely = None if not answers else answers.get(each.record.id, 0.0)
-            hot.append(Hot(each.record, own, likely, own.salience + _GOAL * min(1.0, (likely or 0.0) / _LIKELY)))
+    for record in records.values():
+        if vouched(record):
+            own = scores(record, now, cycles)
+            likely = None if not answers else answers.get(record.id, 0.0)
+            hot.append(Hot(record, own, likely, own.salience + _GOAL * min(1.0, (likely or 0.0) / _LIKELY)))
     hot.sort(key=lambda each: (not each.record.pinned, -each.weight, each.record.id))
     return tuple(hot[:limit])
 
@@ -92,8 +94,9 @@ def _candidates(scope: Scope, shelf: Shelf, wanted: Wanted) -> Iterable[str]:
             continue
         yield from shelf.newest(where, (*labels, ("pinned",)), DEPTH)
         found = 0
-        for step in reversed(range(STEPS)):
-            ids = shelf.newest(where, (*labels, (f"salience:{step}",)), DEPTH)
+        for step in range(STEPS - 1, 0, -2):
+            salient = (f"salience:{step}", f"salience:{step - 1}")
+            ids = shelf.newest(where, (*labels, salient), DEPTH)
             yield from ids
             found += len(ids)
             if found >= DEPTH:

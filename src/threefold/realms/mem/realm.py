@@ -313,7 +313,7 @@ class Mem:
     def hotset(self, goal: str | None = None, limit: int = SIZE, found: Recall | None = None) -> tuple[Hot, ...]:
         """The memories that every turn begins with, at most eight: pinned ones, then by salience, and by the `goal`.
 
-        `found` is what was recalled for the goal already, where it was (32 deep): then it is not asked for again.
+        `found` is what was recalled for the goal already, where it was: then it is not asked for again.
         """
         if not isinstance(limit, int) or isinstance(limit, bool) or not 1 <= limit <= SIZE:
             raise InvalidInput(f"limit {limit!r} must be a whole number from 1 to {SIZE}")
