@@ -53,7 +53,7 @@ def _wrong(made: ComputedContext) -> Iterator[str]:
 def _entry(entry: Any) -> Iterator[str]:
     yield from _types_of(entry, Entry)
     yield from _texts(entry, "label", "ref", "text", "because")
-    yield from _types(entry, about=Mapping)
+    yield from _types(entry, about=Mapping, whole=bool)
     if entry.section not in SECTIONS:
         yield f"section {entry.section!r}"
     score = entry.score
