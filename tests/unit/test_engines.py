@@ -18,6 +18,7 @@ from threefold.model.context import Dropped, Entry, Said, ThreadPart
 from threefold.testing.fakes import Clock, HashEmbedder
 
 WAIT = 20
+RAISED = (SystemExit, GeneratorExit, asyncio.CancelledError, StopIteration, StopAsyncIteration)
 
 
 class Engine:
@@ -117,7 +118,9 @@ def test_an_engine_may_register_others_and_ask_them(db: threefold.Threefold) -> 
         assert (found.engine, found.warnings) == (name, ())
 
 
-@pytest.mark.parametrize("raised", [SystemExit, GeneratorExit, asyncio.CancelledError, StopIteration, StopAsyncIteration])
+@pytest.mark.parametrize(
+    "raised", [SystemExit, GeneratorExit, asyncio.CancelledError, StopIteration, StopAsyncIteration]
+)
 def test_whatever_an_engine_raises_is_answered_for_and_ends_no_loop(db: threefold.Threefold, raised) -> None:
     def plain(*_: object) -> None:
         raise raised("of mine")
