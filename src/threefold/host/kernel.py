@@ -104,7 +104,7 @@ class Kernel:
         await self.close()
 
     async def submit(self, goal: str, owner: str, thread: str | None = None, **options: Any) -> Outcome:
-        """Answer a request and record it; what went wrong with the agent or with recording is in the outcome, not raised.
+        """Answer a request and record it; what goes wrong with the agent or with recording is told in the outcome.
 
         Args:
             goal: what is asked for.
@@ -115,8 +115,8 @@ class Kernel:
 
         Raises:
             InvalidInput: an argument is malformed. NotFound: no such agent, capability or engine.
-            Conflict: the thread is archived. Forbidden: it belongs to another app. Unavailable: the kernel is closed, or
-            the store was busy before the agent began.
+            Conflict: the thread is archived. Forbidden: it belongs to another app. Unavailable: the kernel is
+            closed, or the store was busy before the agent began.
         """
         async with aclosing(self.stream(goal, owner, thread, **options)) as events:
             async for event in events:
