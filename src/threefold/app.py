@@ -298,7 +298,9 @@ class Threefold:
         """The context engines: list them, register one, set the default."""
         from threefold.context.manager import Contexts
 
-        return Contexts()
+        contexts = Contexts()
+        self._releases.append(contexts.ending())
+        return contexts
 
     def decay(
         self, factor: float = 0.95, floor: float = 0.1, older_than: float = 86_400.0, cycle: str | None = None
@@ -414,7 +416,7 @@ class Threefold:
         return self._backend.scrub()
 
     def close(self) -> None:
-        """Stop the background thread and release the files; safe to call twice."""
+        """Stop the background thread, end the context engines, release the files; safe to call twice."""
         self._finalizer()
 
     def __enter__(self) -> Self:
@@ -444,9 +446,11 @@ def _daily(store: Backend, clock: Callable[[], datetime]) -> None:
 def _shut(worker: Worker | None, backend: Backend, releases: list[Callable[[], None]]) -> None:
     if worker is not None:
         worker.stop()
-    backend.close()
-    for release in releases:
-        release()
+    try:
+        for release in releases:
+            release()
+    finally:
+        backend.close()
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,8 @@ class Happened:
 
 @runtime_checkable
 class ContextEngine(Protocol):
-    """Computes contexts. All methods may be plain or `async`; plain ones are called in a thread of their own.
+    """Computes contexts. All methods may be plain or `async`; a plain one that a request waits for has a thread of its
+    own.
 
     An engine may further have any of these, which are called by the manager:
 
@@ -51,9 +52,10 @@ class ContextEngine(Protocol):
     - `ingest(self, intent, sources) -> None`: a request has come in; before its context is assembled.
     - `after_turn(self, happened, sources) -> None`: its turn was recorded; in the background.
     - `maintain(self, sources) -> None`: a quiet moment after a turn, in the background.
-    - `dispose(self) -> None`: once, when the host closes.
+    - `dispose(self) -> None`: once, when the store closes.
 
-    What one of them raises never fails a request: the default engine answers, and the context says so.
+    What one of them raises never fails a request, nor does one that takes too long: the default engine answers, and the
+    context says so.
     """
 
     @property

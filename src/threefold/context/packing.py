@@ -123,10 +123,13 @@ class _Packing:
         self._sections: set[Section] = set()
 
     def take(self, kind: Kind, most: int) -> None:
-        """Take what fits of a kind, in order, until it has spent so many tokens."""
-        broken: set[Section] = set()
+        """Take what fits of a kind, in order, until it has spent so many tokens.
+
+        Where something found no room, nothing of a lower layer takes what is left: lower layers go first.
+        """
+        missed: Section | None = None
         for number, item in enumerate(self._order):
-            if KIND_OF[item.section] != kind or number in self._forms or item.section in broken:
+            if KIND_OF[item.section] != kind or number in self._forms or self._behind(item, missed):
                 continue
             heading = 0 if item.section in self._sections else self._headings[item.section]
             cost, spent = self._cost(number, 0) + heading, self._spent.get(kind, 0)
@@ -135,8 +138,13 @@ class _Packing:
                 self._sections.add(item.section)
                 self._spent[kind] = spent + cost
                 self._room -= cost
-            elif item.joined:
-                broken.add(item.section)
+            else:
+                missed = missed or item.section
+
+    @staticmethod
+    def _behind(item: Item, missed: Section | None) -> bool:
+        """Whether an item has to wait for one that found no room."""
+        return missed is not None and (item.joined or item.section != missed)
 
     def lengthen(self) -> None:
         """Show what was taken at more length, the first of each kind as whole as there is room."""

@@ -9,12 +9,16 @@ from typing import Any, Final
 from threefold.errors import Conflict, InvalidInput, NotFound
 from threefold.host.run import Run
 from threefold.model.chat import Tool
+from threefold.model.context import FINDER
 from threefold.model.scope import check_id
 from threefold.text.terms import index_terms, query_terms
 
 # What an agent that is a function may give: its answer, or pieces of it as they come.
 Answered = str | Awaitable[str] | AsyncIterator[str]
 Executor = Callable[[Run], Answered]
+# What the built-in agents are called, in the record too: what they said can be told apart by it.
+ASSISTANT: Final = "assistant"
+RESERVED: Final = (ASSISTANT, FINDER)
 # The share of a goal's words that a description has counts so much beside what a capability is sure of.
 _WORDS: Final = 0.5
 
@@ -62,7 +66,7 @@ class Agents:
         """Make an agent known; a function becomes one under its own `name`.
 
         Raises:
-            InvalidInput: it is neither, or malformed. Conflict: the name is taken.
+            InvalidInput: it is neither, or malformed. Conflict: the name is taken, or that of a built-in agent.
         """
         if not isinstance(agent, Agent):
             if not callable(agent):
@@ -73,6 +77,8 @@ class Agents:
         for capability in agent.capabilities:
             if not isinstance(capability.confidence, int | float) or not 0 <= capability.confidence <= 1:
                 raise InvalidInput(f"confidence {capability.confidence!r} of {capability.id!r} must be from 0 to 1")
+        if agent.name in RESERVED:
+            raise Conflict(f"agent name {agent.name!r} is that of a built-in agent; give this one another name")
         if agent.name in self._agents:
             raise Conflict(f"an agent {agent.name!r} is registered already; give this one another name")
         self._agents[agent.name] = agent

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -25,7 +27,8 @@ class Step:
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What came of a request. `ref` is the recorded turn; `citations` are the references behind the labels that the
-    answer cites. `error` says why there is no answer, or no whole one.
+    answer cites. `error` says why there is no answer, or no whole one; `warnings` what else is to be known of it. Where
+    the turn could not be recorded, the outcome is a failure with the answer, and `ref` is empty.
     """
 
     intent_id: str
@@ -41,6 +44,7 @@ class Outcome:
     tokens: Mapping[str, int] = field(default_factory=dict)
     error: str | None = None
     thread: str | None = None
+    warnings: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """The outcome as plain JSON values, without the text of the context."""
@@ -49,6 +53,7 @@ class Outcome:
             "thread": self.thread, "status": self.status, "answer": self.answer, "ref": self.ref,
             "citations": dict(self.citations), "tokens": dict(self.tokens), "error": self.error,
             "steps": [{"name": each.name, "status": each.status} for each in self.steps],
+            "warnings": list(self.warnings),
             "context": {"tokens": self.context.estimated_tokens, "budget": self.context.budget,
                         "engine": self.context.engine, "refs": dict(self.context.refs),
                         "warnings": list(self.context.warnings)},
@@ -67,3 +72,22 @@ class Event:
     context: ComputedContext | None = None
     step: Step | None = None
     outcome: Outcome | None = None
+
+
+class Events:
+    """Events on their way to whoever listens; they may be put from any thread. None is the end."""
+
+    def __init__(self) -> None:
+        self._loop, self._thread = asyncio.get_running_loop(), threading.get_ident()
+        self._queue = asyncio.Queue[Event | None]()
+
+    def put(self, event: Event | None) -> None:
+        """Tell an event."""
+        if threading.get_ident() == self._thread:
+            self._queue.put_nowait(event)
+        else:
+            self._loop.call_soon_threadsafe(self._queue.put_nowait, event)
+
+    async def get(self) -> Event | None:
+        """The next event, waited for."""
+        return await self._queue.get()

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import logging
-import re
-from collections.abc import AsyncGenerator, AsyncIterator, Collection, Coroutine
+from collections.abc import AsyncGenerator, Collection, Coroutine
 from contextlib import aclosing
-from typing import Any, Final, Self
+from dataclasses import dataclass
+from typing import Any, Self, TypeVar
 
 from threefold.context.engine import Happened
 from threefold.context.intents import BUDGET, intent_of
 from threefold.context.manager import Contexts
-from threefold.errors import AgentFailed, Conflict, ThreefoldError, Unavailable
+from threefold.errors import AgentFailed, ThreefoldError, Unavailable
 from threefold.host.agents import Agent, Agents
-from threefold.host.events import Event, Outcome
-from threefold.host.people import House, Person
-from threefold.host.run import Run, called, drained
+from threefold.host.ending import finished, given, mark, recorded
+from threefold.host.events import Event, Events, Outcome
+from threefold.host.people import House, Person, archived, check_thread
+from threefold.host.pools import Pools, within
+from threefold.host.run import Run, called, drained, guarded
 from threefold.host.speaking import ASSISTANT, FINDER, find, speak
 from threefold.model.context import ComputedContext, Intent
 from threefold.model.kinds import Status
@@ -27,29 +28,52 @@ from threefold.realms.conv.recorder import TurnHandle
 from threefold.realms.conv.threads import Thread
 from threefold.realms.mem.recalling import Recall
 
-_LABEL: Final = re.compile(r"\[([a-z][0-9]{1,4})\]")
+_T = TypeVar("_T")
 _log = logging.getLogger("threefold.host")
+
+
+@dataclass(slots=True)
+class _Request:
+    """A request under way. When it is `ending` it is being recorded, which is not interrupted."""
+
+    intent: Intent
+    agent: Agent
+    owner: str
+    person: Person
+    turn: TurnHandle
+    engine: str | None
+    events: Events
+    ending: bool = False
 
 
 class Kernel:
     """Runs agents over an open store, of `threefold.open` or `threefold.aio.open`. Leaving its block, or `close`,
-    drains the background work.
+    waits for requests under way and drains the background work.
 
         async with threefold.Kernel(db) as kernel:
             kernel.agents.register(agent)
             outcome = await kernel.submit("How do I deploy?", owner="alice", thread="deploy")
 
     `chat` speaks for agents that have no function of their own (unless it is named, the store's); `budget` is what a
-    context may take, in tokens. Nothing needs a model: without one, and without an agent, what is found is quoted.
+    context may take, in tokens; `app` narrows what is seen and written to that app. Nothing needs a model: without one,
+    and without an agent, what is found is quoted.
     """
 
-    def __init__(self, db: House, chat: ChatModel | None = None, budget: int = BUDGET, tenant: str = "default") -> None:
+    def __init__(
+        self,
+        db: House,
+        chat: ChatModel | None = None,
+        budget: int = BUDGET,
+        tenant: str = "default",
+        app: str | None = None,
+    ) -> None:
         # Of an asynchronous store its synchronous twin: contexts are computed in threads.
         self._db: House = getattr(db, "sync", db)
-        self._budget, self._tenant = budget, tenant
+        self._budget, self._tenant, self._app = budget, tenant, app
         self._chat = chat
         self.agents = Agents()
-        self._background: set[asyncio.Task[None]] = set()
+        self._pools = Pools()
+        self._background: set[asyncio.Task[Any]] = set()
         self._closed = False
 
     @property
@@ -58,17 +82,20 @@ class Kernel:
         return self._db.contexts
 
     async def start(self) -> Self:
-        """Begin; nothing has to be waited for, it is the counterpart of `close`."""
-        self._closed = False
+        """Begin, also after a `close`; nothing has to be waited for."""
+        if self._closed:
+            self._pools, self._closed = Pools(), False
         return self
 
     async def close(self) -> None:
-        """Finish what runs in the background and end the engines; safe to call twice. The store stays open."""
+        """Finish requests under way and what runs in the background; safe to call twice.
+
+        The store stays open, and with it the context engines.
+        """
         self._closed = True
-        while self._background:
-            await asyncio.gather(*self._background)
-        for failed in await asyncio.to_thread(self.contexts.dispose):
-            _log.warning("%s", failed)
+        while others := self._background - {asyncio.current_task()}:
+            await asyncio.wait(others)
+        self._pools.close()
 
     async def __aenter__(self) -> Self:
         return await self.start()
@@ -77,7 +104,7 @@ class Kernel:
         await self.close()
 
     async def submit(self, goal: str, owner: str, thread: str | None = None, **options: Any) -> Outcome:
-        """Answer a request and record it; what went wrong with the agent is in the outcome, not raised.
+        """Answer a request and record it; what goes wrong with the agent or with recording is told in the outcome.
 
         Args:
             goal: what is asked for.
@@ -88,7 +115,8 @@ class Kernel:
 
         Raises:
             InvalidInput: an argument is malformed. NotFound: no such agent, capability or engine.
-            Conflict: the thread is archived. Unavailable: the kernel is closed, or the store is busy.
+            Conflict: the thread is archived. Forbidden: it belongs to another app. Unavailable: the kernel is
+            closed, or the store was busy before the agent began.
         """
         async with aclosing(self.stream(goal, owner, thread, **options)) as events:
             async for event in events:
@@ -100,7 +128,7 @@ class Kernel:
         """The answer to a request alone. As `submit`, but raises what went wrong.
 
         Raises:
-            AgentFailed: the agent failed. Otherwise as `submit`.
+            AgentFailed: the agent failed, or its turn was not recorded. Otherwise as `submit`.
         """
         outcome = await self.submit(goal, owner, thread, **options)
         if outcome.status != "completed":
@@ -128,47 +156,85 @@ class Kernel:
             raise Unavailable("the kernel is closed; start it again")
         intent = intent_of(goal, thread, self._budget if budget is None else budget, permissions, policies)
         chosen = self._choose(intent, agent, capability)
-        person = self._db.user(owner, tenant or self._tenant, agent=chosen.name)
+        person = self._user(owner, tenant, chosen.name)
         turn = person.turn(intent.thread or f"intent-{intent.id}", turn=intent.id)
         turn.prompt(intent.goal)
-        context = await self._context(intent, person, engine, turn)
-        yield Event("start", agent=chosen.name, context=context)
-        run = Run(intent, context, person)
-        working = asyncio.ensure_future(self._answered(chosen, run))
+        request = _Request(intent, chosen, owner, person, turn, engine, Events())
+        working = self._tracked(self._worked(request))
+        working.add_done_callback(lambda _: request.events.put(None))
         try:
-            async for event in _told(run, working):
+            while (event := await request.events.get()) is not None:
                 yield event
+            outcome = working.result()
         finally:
             # Also where the listener went away, or the request is cancelled: it is stopped, and recorded as it ended.
-            outcome = await asyncio.shield(_finished(working, run, turn, chosen, owner))
-            self._later(self._after(Happened(outcome.ref, intent, context, outcome.status, outcome.answer), person))
+            if not request.ending:
+                working.cancel()
+            await asyncio.wait((working,))
+            _ = working.cancelled() or working.exception()  # which is then known
         yield Event("complete" if outcome.status == "completed" else "error", outcome.answer, outcome=outcome)
 
-    async def _context(self, intent: Intent, person: Person, engine: str | None, turn: TurnHandle) -> ComputedContext:
+    async def _worked(self, request: _Request) -> Outcome:
+        """All of a request, in a task of its own: it does not depend on whether somebody listens."""
+        context = await self._context(request)
+        tell = request.events.put
+        tell(Event("start", agent=request.agent.name, context=context))
+        run = Run(request.intent, context, request.person, tell, self._pools.agents)
+        ended = await self._ended(request.agent, run)
+        request.ending = True
+        outcome = await finished(run, request.turn, request.agent.name, request.owner, ended, self._pools.store)
+        if outcome.ref:
+            happened = Happened(outcome.ref, request.intent, context, outcome.status, outcome.answer)
+            self._tracked(self._after(happened, request.person)).add_done_callback(_logged)
+        return outcome
+
+    async def _context(self, request: _Request) -> ComputedContext:
         """The context of a request; noted in its turn, which is recorded here where the request ends with this."""
+        intent, person, contexts = request.intent, request.person, self.contexts
+        plain = contexts.is_builtin(request.engine)
         try:
-            context = await asyncio.to_thread(self.contexts.assemble, intent, person.sources, engine)
+            if intent.thread is not None and not plain:
+                # Another engine need not look at the thread, or may say what it likes of it.
+                await within(self._pools.store, check_thread, person, intent.thread)
+            pool = self._pools.store if plain else self._pools.engines
+            context = await within(pool, contexts.assemble, intent, person.sources, request.engine)
         except (asyncio.CancelledError, Unavailable) as error:
-            await asyncio.shield(asyncio.to_thread(turn.close, error))
+            request.ending = True
+            cancelled = isinstance(error, asyncio.CancelledError)
+            mark(request.turn, "cancelled" if cancelled else "failed", "cancelled" if cancelled else str(error))
+            await recorded(request.turn, self._pools.store)
             raise
-        if context.thread is not None and context.thread.status == "archived":
-            raise Conflict(f"thread {intent.thread!r} is archived; reopen() it first")
-        turn.context("computed_context", _given(context))
+        if plain and context.thread is not None and context.thread.status == "archived":
+            raise archived(context.thread.name)
+        request.turn.context("computed_context", given(context))
         return context
+
+    async def _ended(self, agent: Agent, run: Run) -> tuple[Status, str, str | None]:
+        """Let the agent work: how that ended, its answer, and what went wrong."""
+        try:
+            with guarded(f"agent {agent.name!r}"):
+                return "completed", await self._answered(agent, run), None
+        except asyncio.CancelledError:
+            return "cancelled", "".join(run.pieces), "cancelled"
+        except ThreefoldError as error:
+            return "failed", "".join(run.pieces), str(error)
 
     async def remember(self, memory: str, owner: str, tenant: str | None = None, **details: Any) -> Memory:
         """Keep a memory for somebody, by their own word: see `Mem.remember`."""
-        person = self._db.user(owner, tenant or self._tenant)
-        return await asyncio.to_thread(person.mem.remember, memory, **details)
+        person = self._user(owner, tenant)
+        return await within(self._pools.store, person.mem.remember, memory, **details)
 
     async def recall(self, query: str, owner: str, tenant: str | None = None, **filters: Any) -> Recall:
         """Memories that answer a question: see `Mem.recall`."""
-        person = self._db.user(owner, tenant or self._tenant)
-        return await asyncio.to_thread(person.mem.recall, query, **filters)
+        person = self._user(owner, tenant)
+        return await within(self._pools.store, person.mem.recall, query, **filters)
 
     def thread(self, name: str, owner: str, tenant: str | None = None) -> Thread:
         """Somebody's thread; its methods are plain calls. `submit(…, thread=name)` carries it on."""
-        return self._db.user(owner, tenant or self._tenant).thread(name)
+        return self._user(owner, tenant).thread(name)
+
+    def _user(self, owner: str, tenant: str | None, agent: str | None = None) -> Person:
+        return self._db.user(owner, self._tenant if tenant is None else tenant, self._app, agent)
 
     def _choose(self, intent: Intent, agent: str | None, capability: str | None) -> Agent:
         if agent is not None:
@@ -190,8 +256,8 @@ class Kernel:
             if model is None:
                 raise AgentFailed(f"{name} has no function and no chat model is set up; give one to Kernel(chat=…)")
             return await speak(agent, model, run)
-        made = await called(name, agent.executor, run)
-        if inspect.isasyncgen(made) or hasattr(made, "__aiter__"):
+        made = await called(name, agent.executor, run, (run,))
+        if hasattr(made, "__aiter__"):
             await drained(name, made, run)
             return "".join(run.pieces)
         if not isinstance(made, str):
@@ -200,72 +266,27 @@ class Kernel:
             run.say(made)
         return made
 
-    def _later(self, work: Coroutine[Any, Any, None]) -> None:
+    def _tracked(self, work: Coroutine[Any, Any, _T]) -> asyncio.Task[_T]:
+        """Begin work that `close` waits for."""
         task = asyncio.ensure_future(work)
         self._background.add(task)
         task.add_done_callback(self._background.discard)
+        return task
 
     async def _after(self, happened: Happened, person: Person) -> None:
         """What is done when a turn is recorded: the engine is told, the thread's summary is kept up."""
-        failed = await asyncio.to_thread(self.contexts.after_turn, happened, person.sources)
+        failed = await within(self._pools.engines, self.contexts.after_turn, happened, person.sources)
         if happened.intent.thread is not None:
             try:
-                failed += (await asyncio.to_thread(person.thread(happened.intent.thread).maintain)).warnings
+                kept = await within(self._pools.engines, person.thread(happened.intent.thread).maintain)
+                failed += kept.warnings
             except ThreefoldError as error:
                 failed += (f"the thread's summary was not kept up: {error}",)
         for each in failed:
             _log.warning("%s", each)
 
 
-def _given(context: ComputedContext) -> dict[str, Any]:
-    """What an agent was given to see, by reference: the things themselves stay where they are."""
-    return {
-        "engine": context.engine, "tokens": context.estimated_tokens, "budget": context.budget,
-        "given": [{"label": each.label, "ref": each.ref, "section": each.section, "score": each.score,
-                   "whole": each.whole} for each in context.entries],
-        "thread": None if context.thread is None else [said.ref for said in context.thread.messages],
-        "dropped": [{"ref": each.ref, "why": each.why} for each in context.dropped],
-        "warnings": list(context.warnings),
-    }  # fmt: skip
-
-
-async def _told(run: Run, working: asyncio.Future[str]) -> AsyncIterator[Event]:
-    """What the run tells, as it comes, until the work is done."""
-    while not working.done() or not run.events.empty():
-        waiting = asyncio.ensure_future(run.events.get())
-        try:
-            await asyncio.wait((waiting, working), return_when=asyncio.FIRST_COMPLETED)
-            if waiting.done():
-                yield waiting.result()
-        finally:
-            waiting.cancel()
-
-
-async def _finished(working: asyncio.Future[str], run: Run, turn: TurnHandle, agent: Agent, owner: str) -> Outcome:
-    """Stop the work if it is not done, record the turn as it ended."""
-    working.cancel()
-    (result,) = await asyncio.gather(working, return_exceptions=True)
-    answer, error, status = "".join(run.pieces), None, "completed"
-    if isinstance(result, str):
-        answer = result
-    elif isinstance(result, asyncio.CancelledError):
-        status, error = "cancelled", "cancelled"
-    else:
-        status, error = "failed", str(result)
-    for step in run.steps:
-        turn.step(step.name, step.arguments, step.result, step.status)
-    refs = run.context.refs
-    citations = {label: refs[label] for label in dict.fromkeys(_LABEL.findall(answer)) if label in refs}
-    for label, ref in citations.items():
-        turn.source(ref, title=label)
-    if answer:
-        turn.answer(answer)
-    turn.tokens(**run.tokens)
-    if status == "failed":
-        turn.fail(error or "")
-    elif status == "cancelled":
-        turn.cancel(error)
-    ref = await asyncio.to_thread(turn.record)
-    ended: Status = status  # type: ignore[assignment]
-    return Outcome(run.intent.id, run.goal, owner, agent.name, ended, answer, ref, run.context, citations,
-                   tuple(run.steps), dict(run.tokens), error, run.intent.thread)  # fmt: skip
+def _logged(task: asyncio.Task[None]) -> None:
+    """What went wrong in the background concerns no request."""
+    if not task.cancelled() and (error := task.exception()) is not None:
+        _log.error("background work failed: %s: %s", type(error).__name__, error)

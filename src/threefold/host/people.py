@@ -6,6 +6,7 @@ from typing import Protocol
 
 from threefold.context.manager import Contexts
 from threefold.context.sources import Sources
+from threefold.errors import Conflict, NotFound
 from threefold.ports import ChatModel
 from threefold.realms.conv.recorder import TurnHandle
 from threefold.realms.conv.threads import Thread
@@ -50,3 +51,18 @@ class House(Protocol):
     def user(self, user: str, tenant: str = "default", app: str | None = None, agent: str | None = None) -> Person:
         """A handle bound to one scope."""
         ...
+
+
+def check_thread(person: Person, name: str) -> None:
+    """Refuse a thread that is archived; one that is not there yet begins with the request."""
+    try:
+        status = person.thread(name).retrieve().status
+    except NotFound:
+        return
+    if status == "archived":
+        raise archived(name)
+
+
+def archived(name: str) -> Conflict:
+    """The error that refuses to carry on a thread that is archived."""
+    return Conflict(f"thread {name!r} is archived; reopen() it first")
