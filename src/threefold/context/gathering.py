@@ -98,7 +98,8 @@ class Gathered:
         kept: list[Item] = []
         seen: set[str] = set()
         for item in self.items:
-            said = {item.ref, *([_plain(item.said)] if item.said else [])}
+            # A message of the thread may find no room; who says the same elsewhere is heard then.
+            said = {item.ref, *([_plain(item.said)] if item.said and not item.joined else [])}
             if item.joined or seen.isdisjoint(said):
                 kept.append(item)
             else:

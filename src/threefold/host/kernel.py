@@ -16,7 +16,7 @@ from threefold.errors import AgentFailed, ThreefoldError, Unavailable
 from threefold.host.agents import Agent, Agents
 from threefold.host.ending import finished, given, mark, recorded
 from threefold.host.events import Event, Events, Outcome
-from threefold.host.people import House, Person, archived, check_thread
+from threefold.host.people import House, Person, check_thread
 from threefold.host.pools import Pools, within
 from threefold.host.run import Run, called, drained, guarded
 from threefold.host.speaking import ASSISTANT, FINDER, find, speak
@@ -26,6 +26,7 @@ from threefold.model.memory import Memory
 from threefold.ports import ChatModel
 from threefold.realms.conv.recorder import TurnHandle
 from threefold.realms.conv.threads import Thread
+from threefold.realms.conv.threads.realm import archived_thread
 from threefold.realms.mem.recalling import Recall
 
 _T = TypeVar("_T")
@@ -205,7 +206,7 @@ class Kernel:
             await recorded(request.turn, self._pools.store)
             raise
         if plain and context.thread is not None and context.thread.status == "archived":
-            raise archived(context.thread.name)
+            raise archived_thread(context.thread.name)
         request.turn.context("computed_context", given(context))
         return context
 

@@ -6,10 +6,11 @@ from typing import Protocol
 
 from threefold.context.manager import Contexts
 from threefold.context.sources import Sources
-from threefold.errors import Conflict, NotFound
+from threefold.errors import NotFound
 from threefold.ports import ChatModel
 from threefold.realms.conv.recorder import TurnHandle
 from threefold.realms.conv.threads import Thread
+from threefold.realms.conv.threads.realm import archived_thread
 from threefold.realms.mem import Mem
 
 
@@ -60,9 +61,4 @@ def check_thread(person: Person, name: str) -> None:
     except NotFound:
         return
     if status == "archived":
-        raise archived(name)
-
-
-def archived(name: str) -> Conflict:
-    """The error that refuses to carry on a thread that is archived."""
-    return Conflict(f"thread {name!r} is archived; reopen() it first")
+        raise archived_thread(name)
