@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Final, Literal
 
 from threefold.model.scope import Scope
@@ -19,6 +20,7 @@ SEEN_FROM: Final[Mapping[Place, tuple[Place, ...]]] = {
 """What a handle may read that stands for a user, for a tenant, for everyone; the nearest first."""
 
 
+@lru_cache(256)
 def place_of(scope: Scope, realm: str, place: Place) -> Scope:
     """A place of a realm as it is seen from a user's scope."""
     if place == "own":

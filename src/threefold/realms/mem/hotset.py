@@ -64,7 +64,7 @@ def hotset(
         answers = {each.record.id: each.score for each in found}
     records = {each.record.id: each.record for each in found or () if each.record.status == "active"}
     others = (id_ for id_ in dict.fromkeys((*_candidates(scope, shelf, wanted), *answers)) if id_ not in records)
-    records |= {id_: kept.record for id_, kept in shelf.read(others).items() if kept.record.status == "active"}
+    records |= {id_: record for id_, record in shelf.memories(others).items() if record.status == "active"}
     hot = []
     for record in records.values():
         if vouched(record):

@@ -122,18 +122,34 @@ def steps_from(least: float) -> tuple[int, ...]:
     return tuple(range(step(least), STEPS))
 
 
-def from_record(stored: TurnRecord) -> Kept:
-    """The memory that was stored.
+def memory_of(stored: TurnRecord) -> Memory:
+    """The memory that was stored, without its revisions.
 
     Raises:
         IntegrityError: it is none.
     """
     try:
-        record = _from_json(stored.replay["record"])
+        return _from_json(stored.replay["record"])
+    except (KeyError, TypeError, AttributeError, InvalidInput) as error:
+        raise _damaged(stored, error) from None
+
+
+def from_record(stored: TurnRecord) -> Kept:
+    """The memory that was stored, with its revisions.
+
+    Raises:
+        IntegrityError: it is none.
+    """
+    record = memory_of(stored)
+    try:
         revisions = tuple(_revision_from_json(each) for each in stored.replay["revisions"])
     except (KeyError, TypeError, AttributeError, InvalidInput) as error:
-        raise IntegrityError(f"the memory {stored.conversation!r} is damaged: {error!r}") from None
+        raise _damaged(stored, error) from None
     return Kept(record, revisions, stored.digest)
+
+
+def _damaged(stored: TurnRecord, error: Exception) -> IntegrityError:
+    return IntegrityError(f"the memory {stored.conversation!r} is damaged: {error!r}")
 
 
 def as_it_stood(kept: Kept, moment: datetime) -> Memory | None:

@@ -280,7 +280,7 @@ class Mem:
         for place in places.of_layers(wanted.layers):
             labels = wanted.labels(self._scope.agent is not None, place)
             ids += self._shelf.newest(places.place_of(self._scope, place), labels, limit, cursor)
-        found = [kept.record for kept in self._shelf.read(ids).values()]
+        found = list(self._shelf.memories(ids).values())
         return tuple(sorted(found, key=lambda record: (record.touched, record.id), reverse=True)[:limit])
 
     def proposals(self, limit: int = 20, after: Memory | None = None) -> tuple[Memory, ...]:

@@ -161,10 +161,10 @@ def recall(
     answers: list[Recalled] = []
     for start in range(0, len(ranked), limit):
         chunk = ranked[start : start + limit]
-        kept = shelf.read(each.id for each in chunk)
+        kept = shelf.memories(each.id for each in chunk)
         for each in chunk:
             if each.id in kept:
-                record = kept[each.id].record
+                record = kept[each.id]
                 own = scores(record, now, cycles)
                 if own.confidence >= wanted.min_confidence and own.relevance >= wanted.min_relevance:
                     steps = each.placing.entry(each.number).explain() if explain else None

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
 from threefold.errors import Conflict, NotFound
 from threefold.model.commit import Commit, RecordTurn
 from threefold.model.memory import Memory
+from threefold.model.record import TurnRecord
 from threefold.model.scope import Scope
 from threefold.ports import CatalogQuery
 from threefold.realms.mem import places
-from threefold.realms.mem.keeping import TURN, Kept, from_record, to_record
+from threefold.realms.mem.keeping import TURN, Kept, from_record, memory_of, to_record
 from threefold.realms.wiring import Ports
 
 _TRIES: Final = 5
@@ -30,13 +31,20 @@ class Shelf:
         return places.place_of(self._scope, places.of_id(record))
 
     def read(self, ids: Iterable[str]) -> Mapping[str, Kept]:
+        """Those of the memories that are there, with their revisions."""
+        return {record.conversation: from_record(record) for record in self._stored(ids)}
+
+    def memories(self, ids: Iterable[str]) -> Mapping[str, Memory]:
         """Those of the memories that are there."""
+        return {record.conversation: memory_of(record) for record in self._stored(ids)}
+
+    def _stored(self, ids: Iterable[str]) -> Iterator[TurnRecord]:
         by_place: dict[Scope, list[tuple[str, str]]] = {}
         for id_ in ids:
             by_place.setdefault(self.place(id_), []).append((id_, TURN))
         now = self._ports.clock()
-        found = (record for where, keys in by_place.items() for record in self._ports.store.records(where, keys, now))
-        return {record.conversation: from_record(record) for record in found}
+        for where, keys in by_place.items():
+            yield from self._ports.store.records(where, keys, now)
 
     def one(self, record: str) -> Kept:
         """A memory that must be there.
