@@ -243,7 +243,7 @@ def test_demo_ends_with_found_turns_and_a_materialised_one(run: Run) -> None:
     assert (done["memory"]["status"], done["proposed"]["status"]) == ("active", "proposed")
     computed = done["context"]
     assert 0 < computed["estimated_tokens"] <= computed["budget"] == 400
-    assert [entry["text"].split("\n")[0] for entry in computed["memories"]] == ["eats fish, no shellfish"]
+    assert [entry["about"]["memory"] for entry in computed["memories"]] == ["eats fish, no shellfish"]
     assert len(computed["thread"]["messages"]) == 6
 
 
