@@ -88,7 +88,7 @@ class Gathered:
 
     def drop(self, item: Item, why: Why) -> None:
         """Tell that something is left out. What was never shown is not cut for that: its tokens are about so many."""
-        tokens = min(count_tokens((item.said or item.forms[0])[: 4 * FORMS[0]]), FORMS[0])
+        tokens = max(1, min(len((item.said or item.forms[0]).encode()) // 4, FORMS[0]))
         self.dropped.append(Dropped(item.section, item.ref, why, tokens, item.score))
 
     def without_repetitions(self) -> None:
@@ -115,8 +115,9 @@ def _plain(text: str) -> str:
 def forms(text: str, terms: tuple[str, ...], sizes: tuple[int, ...] = FORMS) -> Forms:
     """A text at several lengths in tokens, the part that matches best, and at last whole."""
     cut = Cut(text, terms)
-    # What is hardly longer is shown whole. A text has no more tokens than bytes, of which a character has up to four.
-    shorter = [partial(cut.part, size) for size in sizes if 4 * len(text) > size and cut.tokens > 1.25 * size]
+    # What is hardly longer is shown whole; a text has no more tokens than bytes.
+    most = len(text.encode())
+    shorter = [partial(cut.part, size) for size in sizes if most > 1.25 * size and cut.tokens > 1.25 * size]
     return Forms(*shorter, lambda: text)
 
 
