@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from threefold.context import rendering
 from threefold.context.gathering import Gathered
@@ -18,18 +18,16 @@ def compose(intent: Intent, sources: Sources, gathered: Gathered, engine: str = 
     """Pack what was gathered under the intent's budget, and frame it."""
     gathered.without_repetitions()
     packed = _packed(gathered, intent.budget)
-    taken, over = _fitted(packed.taken, intent.budget)
+    shown, over, text, tokens = _fitted(packed.taken, intent.budget)
     dropped = [Dropped(item.section, item.ref, "budget", cost, item.score) for item, cost in (*packed.left, *over)]
-    shown = labelled(taken)
     entries = [_entry(label, each) for label, each in shown if each.item.section != "thread"]
-    text = rendered(shown)
     memories = _of(entries, "working", "session", "longterm")
     return ComputedContext(
         intent_id=intent.id,
         goal=intent.goal,
         text=text,
         background=rendered([(label, each) for label, each in shown if "role" not in _spoken(each)]),
-        estimated_tokens=count_tokens(text),
+        estimated_tokens=tokens,
         budget=intent.budget,
         computed_at=sources.clock(),
         user=_user(sources, memories),
@@ -63,16 +61,29 @@ def _packed(gathered: Gathered, budget: int) -> Packed:
     return pack(gathered.items, room, rendering.written, headings, costs)
 
 
-def _fitted(taken: Sequence[Taken], budget: int) -> tuple[list[Taken], list[tuple[Item, int]]]:
-    """What fits once it is written as a whole, which may take a token more than its parts; and what does not."""
-    kept, over = list(taken), []
-    while kept and count_tokens(rendered(labelled(kept))) > budget:
+class _Fitted(NamedTuple):
+    """What is shown with its labels, what had to go after all with its tokens, the text and its tokens."""
+
+    shown: list[tuple[str, Taken]]
+    over: list[tuple[Item, int]]
+    text: str
+    tokens: int
+
+
+def _fitted(taken: Sequence[Taken], budget: int) -> _Fitted:
+    """What fits once it is written as a whole, which may take a token more than its parts."""
+    kept, over = list(taken), list[tuple[Item, int]]()
+    while True:
+        shown = labelled(kept)
+        text = rendered(shown)
+        tokens = count_tokens(text)
+        if tokens <= budget:
+            return _Fitted(shown, over, text, tokens)
         last = kept.pop()
         if last.form:
             kept.append(last._replace(form=last.form - 1))
         else:
             over.append((last.item, count_tokens(rendering.written(last.item, 0))))
-    return kept, over
 
 
 def _spoken(taken: Taken) -> Mapping[str, Any]:
