@@ -19,7 +19,6 @@ from threefold.realms.conv.threads.shelf import Shelf, list_states
 from threefold.realms.conv.threads.values import Maintained, Status, ThreadContext, ThreadEntry, ThreadInfo
 from threefold.realms.conv.threads.writing import AT_ONCE, EXTRACT, STEP, extended, on_the_fly
 from threefold.realms.wiring import Ports
-from threefold.text.tokens import count_tokens
 
 WINDOW: Final = 50
 _TRIES: Final = 5
@@ -112,7 +111,6 @@ class Thread:
             summary=summary,
             messages=shown,
             summarised=covered + len(behind),
-            tokens=count_tokens(summary) + sum(count_tokens(f"{m.role}: {m.text}\n") for m in shown),
             status=_status(state),
             warnings=self._warnings(stretch.covered, len(behind)),
         )

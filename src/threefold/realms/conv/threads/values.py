@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from threefold.model.times import iso
 from threefold.realms.conv.view import Message
+from threefold.text.tokens import count_tokens
 
 Status = Literal["active", "archived"]
 
@@ -18,17 +19,20 @@ class ThreadContext:
     """What an agent is given of a thread: the last messages whole, oldest first, and a summary of all before them.
 
     `summary` has lines such as `user: …`, each literally said unless a model wrote it; it is of the first `summarised`
-    messages. `tokens` is what summary and messages come to, each message with its role (`o200k_base`). `warnings` say
-    in a sentence what is not as it should be.
+    messages. `warnings` say in a sentence what is not as it should be.
     """
 
     name: str
     summary: str
     messages: tuple[Message, ...]
     summarised: int
-    tokens: int
     status: Status
     warnings: tuple[str, ...] = ()
+
+    @property
+    def tokens(self) -> int:
+        """What summary and messages come to, each message with its role (`o200k_base`); counted when it is read."""
+        return count_tokens(self.summary) + sum(count_tokens(f"{m.role}: {m.text}\n") for m in self.messages)
 
     def as_json(self) -> dict[str, Any]:
         """The context as plain JSON values."""
