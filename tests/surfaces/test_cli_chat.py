@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from chat_server import Handler, Server, error, serving
+from command_line import Run, command_line
 
 from threefold.model.chat import Call, Reply
 
-ROOT = Path(__file__).parent.parent.parent
 KEY = "sk-very-secret-4711"
-Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture
@@ -26,19 +22,7 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    def call(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        plain = {k: v for k, v in os.environ.items() if not k.startswith("THREEFOLD")}
-        own = {"PYTHONPATH": str(ROOT / "src"), "THREEFOLD_DB": str(tmp_path / "store"), "THREEFOLD_USER": "ann"}
-        return subprocess.run(
-            [sys.executable, "-m", "threefold", *arguments],
-            env={**plain, **own, **environment},
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            check=False,
-        )
-
-    return call
+    return command_line(tmp_path)
 
 
 def test_without_one_nothing_is_said_of_it(run: Run) -> None:

@@ -2,37 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
+from command_line import Run, command_line, told
 
 ROOT = Path(__file__).parent.parent.parent
-Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    def call(*arguments: str) -> subprocess.CompletedProcess[str]:
-        environment = {k: v for k, v in os.environ.items() if not k.startswith("THREEFOLD")}
-        environment |= {"PYTHONPATH": str(ROOT / "src"), "THREEFOLD_DB": str(tmp_path / "s"), "THREEFOLD_USER": "ann"}
-        return subprocess.run(
-            [sys.executable, "-m", "threefold", *arguments],
-            env=environment, capture_output=True, text=True, encoding="utf-8", check=False, cwd=tmp_path,
-        )  # fmt: skip
-
-    return call
-
-
-def told(run: Run, *arguments: str) -> Any:
-    done = run(*arguments, "--json")
-    assert (done.returncode, done.stderr) == (0, ""), done
-    return json.loads(done.stdout)
+    return command_line(tmp_path)
 
 
 def test_from_a_question_to_where_the_answer_came_from(run: Run, tmp_path: Path) -> None:

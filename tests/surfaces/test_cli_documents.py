@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
+from command_line import Run, told
 
 ROOT = Path(__file__).parent.parent.parent
-Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def environment(folder: Path) -> dict[str, str]:
@@ -32,12 +29,6 @@ def run(tmp_path: Path) -> Run:
         )  # fmt: skip
 
     return call
-
-
-def told(run: Run, *arguments: str) -> Any:
-    done = run(*arguments, "--json")
-    assert (done.returncode, done.stderr) == (0, ""), done
-    return json.loads(done.stdout)
 
 
 @pytest.fixture

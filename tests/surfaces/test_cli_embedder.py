@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from command_line import Run, command_line
 from embedding_server import Server, serving
 
-ROOT = Path(__file__).parent.parent.parent
-
-Run = Callable[..., subprocess.CompletedProcess[str]]
 KEY = "sk-very-secret-4711"
 SAID = {
     "en": ["Plan a weekend in Lisbon", "Fish at Ponto Final"],
@@ -30,19 +25,7 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    def call(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        plain = {k: v for k, v in os.environ.items() if not k.startswith("THREEFOLD")}
-        own = {"PYTHONPATH": str(ROOT / "src"), "THREEFOLD_DB": str(tmp_path / "store"), "THREEFOLD_USER": "ann"}
-        return subprocess.run(
-            [sys.executable, "-m", "threefold", *arguments],
-            env={**plain, **own, **environment},
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            check=False,
-        )
-
-    return call
+    return command_line(tmp_path)
 
 
 def history(tmp_path: Path, language: str) -> str:
