@@ -164,14 +164,15 @@ class Round:
             self.problems.append("a writer did not go on after the server had come back")
 
     def go(self, kills: int, seconds: float) -> None:
+        """Until enough was killed or the time is over, but each kind at least once."""
         ends = time.monotonic() + seconds
         try:
-            while self.kills.total() < kills and time.monotonic() < ends:
+            while (self.kills.total() < kills and time.monotonic() < ends) or not self.kills["connections"]:
                 time.sleep(self.rng.random() * self.rng.choice([0.02, 0.1, 0.4]) + 0.05)
                 chance = self.rng.random()
                 if chance < 0.06 or not self.kills["server"]:
                     self.fell()
-                elif chance < 0.4:
+                elif chance < 0.4 or not self.kills["connections"]:
                     self.cut()
                 else:
                     place = self.rng.randrange(WRITERS)

@@ -81,6 +81,29 @@ def test_what_one_process_writes_or_removes_another_sees_at_once(tmp_path: Path)
         assert len(one.user("alice").conv.search("mountain hut", lists=["semantic"])) == 1
 
 
+CREATOR = """
+import sys, time, threefold
+from threefold.testing.fakes import HashEmbedder
+folder, moment = sys.argv[1], float(sys.argv[2])
+for n in range(40):
+    time.sleep(max(0, moment + 0.05 * n - time.time()))
+    with threefold.open(f"{folder}/{n}", embedder=HashEmbedder(16), background=False) as db:
+        with db.user("alice").turn("trip") as turn:
+            turn.prompt("river boat")
+"""
+
+
+def test_processes_that_make_a_store_at_the_same_moment_wait_for_each_other(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", CREATOR, str(tmp_path), str(time.time() + 1.5)]
+    running = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(4)]
+    said = [process.communicate()[1] for process in running]
+    assert said == [""] * 4
+    for n in range(40):
+        with threefold.open(tmp_path / str(n), embedder=HashEmbedder(16), background=False) as db:
+            assert db.state(check=True).problems == ()
+            assert len(db.user("alice").conv.turns()) == 4
+
+
 @posix
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_forked_child_is_told_to_open_the_store_again(tmp_path: Path) -> None:

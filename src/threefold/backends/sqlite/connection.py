@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -66,6 +67,20 @@ def transaction(db: apsw.Connection) -> Iterator[None]:
             db.execute("ROLLBACK")
 
 
+def _write_ahead(db: apsw.Connection) -> None:
+    """Keep a write-ahead log. SQLite does not wait by itself where several processes make one store at once."""
+    ends = time.monotonic() + BUSY_MILLISECONDS / 1000
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode = WAL").fetchall()
+        except apsw.BusyError:
+            if time.monotonic() > ends:
+                raise
+            time.sleep(0.002)
+        else:
+            return
+
+
 def connect(path: Path, durable: bool = True) -> apsw.Connection:
     """Open the file, making it if needed, with the pragmas that every connection has.
 
@@ -74,7 +89,7 @@ def connect(path: Path, durable: bool = True) -> apsw.Connection:
     """
     db = apsw.Connection(str(path))
     db.set_busy_timeout(BUSY_MILLISECONDS)
-    db.execute("PRAGMA journal_mode = WAL").fetchall()
+    _write_ahead(db)
     db.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
     db.execute("PRAGMA secure_delete = ON").fetchall()
     db.execute("PRAGMA temp_store = MEMORY")
