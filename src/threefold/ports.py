@@ -97,6 +97,14 @@ class Store(Protocol):
         """
         ...
 
+    def replays(
+        self, scope: Scope, keys: Sequence[tuple[str, str]], now: datetime
+    ) -> Mapping[tuple[str, str], Mapping[str, Any]]:
+        """What `records` would give as their `replay`, by key, in order of the keys: all that is kept of what a realm
+        tells by values. Raises as `records`.
+        """
+        ...
+
     def catalog(self, scope: Scope, query: CatalogQuery) -> tuple[CatalogEntry, ...]:
         """Turns in order of their start; costs O(page)."""
         ...

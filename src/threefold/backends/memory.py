@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from threefold.backends import owned_moving, owned_search
@@ -142,6 +142,12 @@ class MemoryStore:
                 _check_app(scope, kept)
             records = [replace(_as_read(k), title=k.record.title or None) for k in found if k.live(now)]
             return tuple(records if rows else map(without_rows, records))
+
+    def replays(
+        self, scope: Scope, keys: Sequence[tuple[str, str]], now: datetime
+    ) -> Mapping[tuple[str, str], Mapping[str, Any]]:
+        """See `Store.replays`."""
+        return {(each.conversation, each.turn): each.replay for each in self.records(scope, keys, now)}
 
     def catalog(self, scope: Scope, query: CatalogQuery) -> tuple[CatalogEntry, ...]:
         """See `Store.catalog`."""

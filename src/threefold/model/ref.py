@@ -39,6 +39,7 @@ _BODY = {
     "ev": re.compile(r"events/[0-9]+"),
 }
 _NAMESPACE = re.compile(r"[a-z][a-z0-9_-]{0,63}")
+_ALL_PLAIN = re.compile("[A-Za-z0-9_~-]*")
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_~")
 
 
@@ -47,6 +48,8 @@ def escape(text: str, keep: str = "") -> str:
 
     ASCII letters, digits, `-_~`, what is in `keep`, and printable characters of every other script stay as they are.
     """
+    if _ALL_PLAIN.fullmatch(text):
+        return text
     return "".join(
         c if c in _PLAIN or c in keep or (ord(c) > 127 and c.isprintable() and not c.isspace()) else _escaped(c)
         for c in text

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 
+from threefold.backends.packing import unpack
 from threefold.backends.postgres.connection import Db, fetch, run
 from threefold.backends.postgres.keys import given, owner_key
 from threefold.backends.postgres.records import LIVE, ROW, TURN, grouped, make_feedback, make_record, make_row
@@ -82,11 +84,7 @@ def records(
 ) -> tuple[TurnRecord, ...]:
     """The records of the named turns that are there and not over, in order of the keys; `with_rows` or without."""
     keys = list(dict.fromkeys(keys))
-    mine = {
-        "owner": owner_key(scope),
-        "conversations": [conversation for conversation, _ in keys],
-        "turns": [turn for _, turn in keys],
-    }
+    mine = _mine(scope, keys)
     heads = run(
         db,
         f"""WITH {_KEYS} SELECT t.number, c.name, t.name, t.title, {TURN}
@@ -114,6 +112,35 @@ def records(
         own = None if rows_of is None else rows_of.get(number, ()), files_of.get(number, ())
         found[conversation, name] = make_record(conversation, name, given(title), columns, *own)
     return tuple(found[key] for key in keys if key in found)
+
+
+def replays(
+    db: Db, scope: Scope, keys: Sequence[tuple[str, str]], now: datetime
+) -> dict[tuple[str, str], dict[str, Any]]:
+    """The replay artifacts of the named turns that are there and not over, in order of the keys."""
+    keys = list(dict.fromkeys(keys))
+    stored = fetch(
+        db,
+        f"""WITH {_KEYS} SELECT c.name, t.name, t.app, t.expires, t.replay
+            FROM wanted AS n JOIN threefold.turns AS t ON t.owner = %(owner)s AND t.number = n.number
+            JOIN threefold.conversations AS c ON c.owner = %(owner)s AND c.number = t.conversation""",
+        _mine(scope, keys),
+    )
+    found = {}
+    for conversation, name, app, expires, replay in stored:
+        if scope.app is not None and app != scope.app:
+            raise Forbidden(f"turn {name!r} of conversation {conversation!r} belongs to another app")
+        if expires is None or expires > to_micros(now):
+            found[conversation, name] = {} if replay is None else unpack(replay)
+    return {key: found[key] for key in keys if key in found}
+
+
+def _mine(scope: Scope, keys: Sequence[tuple[str, str]]) -> dict[str, Any]:
+    return {
+        "owner": owner_key(scope),
+        "conversations": [conversation for conversation, _ in keys],
+        "turns": [turn for _, turn in keys],
+    }
 
 
 def turn(db: Db, scope: Scope, conversation: str, name: str, now: datetime) -> StoredTurn | Gone | None:

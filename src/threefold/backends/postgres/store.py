@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from datetime import datetime
 from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from threefold.backends.postgres import (
@@ -97,6 +97,12 @@ class PostgresStore:
     ) -> tuple[TurnRecord, ...]:
         """See `Store.records`."""
         return self._database.read(owner_key(scope), lambda db: reads.records(db, scope, keys, now, rows))
+
+    def replays(
+        self, scope: Scope, keys: Sequence[tuple[str, str]], now: datetime
+    ) -> Mapping[tuple[str, str], Mapping[str, Any]]:
+        """See `Store.replays`."""
+        return self._database.read(owner_key(scope), lambda db: reads.replays(db, scope, keys, now))
 
     def catalog(self, scope: Scope, query: CatalogQuery) -> tuple[CatalogEntry, ...]:
         """See `Store.catalog`."""

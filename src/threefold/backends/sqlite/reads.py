@@ -10,6 +10,7 @@ from typing import Any
 
 import apsw
 
+from threefold.backends.packing import unpack
 from threefold.backends.sqlite.connection import fetch, one, scalar
 from threefold.backends.sqlite.keys import find_owner, marks
 from threefold.backends.sqlite.records import read_feedback, read_record, read_records
@@ -58,19 +59,41 @@ def records(
     owner = find_owner(db, scope)
     if owner is None:
         return ()
+    return read_records(db, owner, [number for number, *_ in _live(db, scope, owner, keys, now, "t.id")], rows)
+
+
+def replays(
+    db: apsw.Connection, scope: Scope, keys: Sequence[tuple[str, str]], now: datetime
+) -> dict[tuple[str, str], dict[str, Any]]:
+    """The replay artifacts of the named turns that are there and not over."""
+    owner = find_owner(db, scope)
+    if owner is None:
+        return {}
+    found = _live(db, scope, owner, keys, now, "t.replay")
+    return {(conversation, name): {} if replay is None else unpack(replay) for replay, conversation, name in found}
+
+
+def _live(
+    db: apsw.Connection, scope: Scope, owner: int, keys: Sequence[tuple[str, str]], now: datetime, column: str
+) -> list[tuple[Any, str, str]]:
+    """A column of each of the named turns that are there and not over, with its key, in order of the keys.
+
+    Raises:
+        Forbidden: one belongs to another app.
+    """
     found = fetch(
         db,
-        """SELECT t.id, t.app, t.expires, c.name, t.name FROM json_each(?) AS wanted
-           CROSS JOIN conversations AS c ON c.owner = ? AND c.name = wanted.value ->> 0
-           CROSS JOIN turns AS t ON t.conversation = c.id AND t.name = wanted.value ->> 1 AND +t.owner = c.owner
-           ORDER BY wanted.key""",
+        f"""SELECT {column}, c.name, t.name, t.app, t.expires FROM json_each(?) AS wanted
+            CROSS JOIN conversations AS c ON c.owner = ? AND c.name = wanted.value ->> 0
+            CROSS JOIN turns AS t ON t.conversation = c.id AND t.name = wanted.value ->> 1 AND +t.owner = c.owner
+            ORDER BY wanted.key""",
         (json.dumps(list(dict.fromkeys(keys))), owner),
     )
-    foreign = next((entry for entry in found if scope.app is not None and entry[1] != scope.app), None)
+    foreign = next((entry for entry in found if scope.app is not None and entry[3] != scope.app), None)
     if foreign is not None:
-        raise Forbidden(f"turn {foreign[4]!r} of conversation {foreign[3]!r} belongs to another app")
-    live = [number for number, _, expires, *_ in found if expires is None or expires > to_micros(now)]
-    return read_records(db, owner, live, rows)
+        raise Forbidden(f"turn {foreign[2]!r} of conversation {foreign[1]!r} belongs to another app")
+    moment = to_micros(now)
+    return [(value, *key) for value, *key, _, expires in found if expires is None or expires > moment]
 
 
 def _ordinal(db: apsw.Connection, conversation: int, started: int, name: str, now: datetime) -> int:
@@ -107,7 +130,8 @@ def catalog(db: apsw.Connection, scope: Scope, query: CatalogQuery) -> tuple[Cat
     if query.ordinal is not None:
         _nth(query, conditions, values)
     _window(scope, query, conditions, values)
-    _labelled(db, owner, query.labels, conditions, values)
+    if not _labelled(db, owner, query.labels, conditions, values):
+        return ()
     order = "DESC" if query.newest_first else "ASC"
     listed = f"""
         SELECT t.id, t.conversation, c.name AS chat, t.name, t.started, t.ended, t.status, t.state, t.agent, t.app
@@ -159,18 +183,22 @@ def _window(scope: Scope, query: CatalogQuery, conditions: list[str], values: li
 
 def _labelled(
     db: apsw.Connection, owner: int, labels: Sequence[Sequence[str]], conditions: list[str], values: list[Any]
-) -> None:
-    """Turns with one label of each group: a few are named, of many each that comes by is looked up."""
-    for group in labels:
-        having = f"SELECT turn FROM labels WHERE owner = ? AND label IN ({marks(len(group))})"
-        few = fetch(db, f"{having} LIMIT ?", (owner, *group, _FEW + 1))
-        if len(few) <= _FEW:
+) -> bool:
+    """Only turns with one label of each group: where these are few they are begun with, of many each that comes by is
+    looked up. False where a group has none.
+    """
+    if not labels:
+        return True
+    having = [f"SELECT turn FROM labels WHERE owner = ? AND label IN ({marks(len(group))})" for group in labels]
+    named = [(owner, *group) for group in labels]
+    counting = ", ".join(f"(SELECT count(*) FROM ({each} LIMIT {_FEW + 1}))" for each in having)
+    counts = fetch(db, f"SELECT {counting}", [value for each in named for value in each])[0]
+    for turns, count, given in zip(having, counts, named, strict=True):
+        if count <= _FEW:
             conditions[0] = "+t.owner = ?"
-            conditions.append("t.id IN (SELECT value FROM json_each(?))")
-            values.append(json.dumps([number for (number,) in few]))
-        else:
-            conditions.append(f"EXISTS ({having} AND turn = t.id)")
-            values.extend([owner, *group])
+        conditions.append(f"t.id IN ({turns})" if count <= _FEW else f"EXISTS ({turns} AND turn = t.id)")
+        values.extend(given)
+    return bool(min(counts))
 
 
 def _made(ordinal: int, turn: Sequence[Any], position: int, about: bytes) -> CatalogEntry:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from threefold.backends.sqlite import rows, schema, search
 from threefold.backends.sqlite.connection import Readers, fetch, one
@@ -96,6 +96,15 @@ class SqliteStore:
 
         with self._readers.snapshot() as db:
             return reads.records(db, scope, keys, now, rows)
+
+    def replays(
+        self, scope: Scope, keys: Sequence[tuple[str, str]], now: datetime
+    ) -> Mapping[tuple[str, str], Mapping[str, Any]]:
+        """See `Store.replays`."""
+        from threefold.backends.sqlite import reads
+
+        with self._readers.snapshot() as db:
+            return reads.replays(db, scope, keys, now)
 
     def catalog(self, scope: Scope, query: CatalogQuery) -> tuple[CatalogEntry, ...]:
         """See `Store.catalog`."""

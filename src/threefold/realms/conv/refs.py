@@ -14,11 +14,14 @@ _FAMILY_BY_PREFIX = (
     ("conv.working.summary", "ws"),
     ("conv.range.summary", "su"),
 )
+_PREFIXES = tuple(prefix for prefix, _ in _FAMILY_BY_PREFIX)
 
 
 def path_family(path: str) -> str:
     """The family that what stands at `path` belongs to."""
-    return next((family for prefix, family in _FAMILY_BY_PREFIX if path.startswith(prefix)), "ar")
+    if not path.startswith(_PREFIXES):
+        return "ar"
+    return next(family for prefix, family in _FAMILY_BY_PREFIX if path.startswith(prefix))
 
 
 def ref_for(conversation: str, turn: str, path: str) -> str:

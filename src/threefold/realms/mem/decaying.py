@@ -23,7 +23,8 @@ _TRIES: Final = 5
 
 def decays(store: Store, now: datetime) -> tuple[Decay, ...]:
     """The cycles so far, oldest first."""
-    return tuple(_from_json(each) for each in _read(store, now)[0])
+    found = store.replays(DECAYS, [_LEDGER], now)
+    return tuple(_from_json(each) for replay in found.values() for each in replay["cycles"])
 
 
 def decay(

@@ -122,16 +122,16 @@ def steps_from(least: float) -> tuple[int, ...]:
     return tuple(range(step(least), STEPS))
 
 
-def memory_of(stored: TurnRecord) -> Memory:
+def memory_of(id_: str, replay: Mapping[str, Any]) -> Memory:
     """The memory that was stored, without its revisions.
 
     Raises:
         IntegrityError: it is none.
     """
     try:
-        return _from_json(stored.replay["record"])
+        return _from_json(replay["record"])
     except (KeyError, TypeError, AttributeError, InvalidInput) as error:
-        raise _damaged(stored, error) from None
+        raise _damaged(id_, error) from None
 
 
 def from_record(stored: TurnRecord) -> Kept:
@@ -140,16 +140,16 @@ def from_record(stored: TurnRecord) -> Kept:
     Raises:
         IntegrityError: it is none.
     """
-    record = memory_of(stored)
+    record = memory_of(stored.conversation, stored.replay)
     try:
         revisions = tuple(_revision_from_json(each) for each in stored.replay["revisions"])
     except (KeyError, TypeError, AttributeError, InvalidInput) as error:
-        raise _damaged(stored, error) from None
+        raise _damaged(stored.conversation, error) from None
     return Kept(record, revisions, stored.digest)
 
 
-def _damaged(stored: TurnRecord, error: Exception) -> IntegrityError:
-    return IntegrityError(f"the memory {stored.conversation!r} is damaged: {error!r}")
+def _damaged(id_: str, error: Exception) -> IntegrityError:
+    return IntegrityError(f"the memory {id_!r} is damaged: {error!r}")
 
 
 def as_it_stood(kept: Kept, moment: datetime) -> Memory | None:

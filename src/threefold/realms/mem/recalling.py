@@ -71,14 +71,19 @@ def visible_to(agent: bool) -> tuple[str, ...]:
 class Recalled:
     """A memory that answers. `score` is the likelihood that it is what was asked for, as in `conv` (docs/search.md).
 
-    `scores` are its own; `matches` the (start, end) offsets of the matching words in `record.memory`.
+    `scores` are its own, `terms` those of the question.
     """
 
     record: Memory
     score: float
     scores: Scores
-    matches: tuple[tuple[int, int], ...] = ()
     explain: Mapping[str, Any] | None = None
+    terms: tuple[str, ...] = field(default=(), repr=False, compare=False)
+
+    @property
+    def matches(self) -> tuple[tuple[int, int], ...]:
+        """The (start, end) offsets of the matching words in `record.memory`."""
+        return excerpt(self.record.memory, self.terms).matches
 
     @property
     def ref(self) -> str:
@@ -168,7 +173,7 @@ def recall(
                 own = scores(record, now, cycles)
                 if own.confidence >= wanted.min_confidence and own.relevance >= wanted.min_relevance:
                     steps = each.placing.entry(each.number).explain() if explain else None
-                    answers.append(Recalled(record, each.score, own, excerpt(record.memory, terms).matches, steps))
+                    answers.append(Recalled(record, each.score, own, steps, terms))
         if len(answers) >= limit:
             break
     ran = "semantic" if mode == "semantic" else "hybrid" if semantic else "lexical"

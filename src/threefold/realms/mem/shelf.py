@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
 from threefold.errors import Conflict, NotFound
 from threefold.model.commit import Commit, RecordTurn
 from threefold.model.memory import Memory
-from threefold.model.record import TurnRecord
 from threefold.model.scope import Scope
 from threefold.ports import CatalogQuery
 from threefold.realms.mem import places
@@ -32,19 +31,22 @@ class Shelf:
 
     def read(self, ids: Iterable[str]) -> Mapping[str, Kept]:
         """Those of the memories that are there, with their revisions."""
-        return {record.conversation: from_record(record) for record in self._stored(ids)}
+        store, now = self._ports.store, self._ports.clock()
+        records = (each for where, keys in self._by_place(ids) for each in store.records(where, keys, now, rows=False))
+        return {record.conversation: from_record(record) for record in records}
 
     def memories(self, ids: Iterable[str]) -> Mapping[str, Memory]:
         """Those of the memories that are there."""
-        return {record.conversation: memory_of(record) for record in self._stored(ids)}
+        store, now = self._ports.store, self._ports.clock()
+        replays = (each for where, keys in self._by_place(ids) for each in store.replays(where, keys, now).items())
+        return {id_: memory_of(id_, replay) for (id_, _), replay in replays}
 
-    def _stored(self, ids: Iterable[str]) -> Iterator[TurnRecord]:
-        by_place: dict[Scope, list[tuple[str, str]]] = {}
+    def _by_place(self, ids: Iterable[str]) -> Iterable[tuple[Scope, list[tuple[str, str]]]]:
+        """Where the memories lie, and how they are asked for there."""
+        found: dict[Scope, list[tuple[str, str]]] = {}
         for id_ in ids:
-            by_place.setdefault(self.place(id_), []).append((id_, TURN))
-        now = self._ports.clock()
-        for where, keys in by_place.items():
-            yield from self._ports.store.records(where, keys, now)
+            found.setdefault(self.place(id_), []).append((id_, TURN))
+        return found.items()
 
     def one(self, record: str) -> Kept:
         """A memory that must be there.

@@ -10,6 +10,7 @@ import pytest
 from threefold.errors import Forbidden
 from threefold.model.rows import RowKey
 from threefold.model.scope import Scope
+from threefold.model.turn import Replay
 from threefold.testing.contract.desk import ALICE, NOW, Desk, full_turn, make_turn, refused
 from threefold.testing.contract.suite import Contract
 
@@ -17,7 +18,7 @@ BOB = Scope("bob")
 
 
 class ReadingContract(Contract):
-    """`Store.rows` and `Store.records`."""
+    """`Store.rows`, `Store.records` and `Store.replays`."""
 
     @pytest.mark.capability("search.rows")
     def test_rows_come_with_their_turn_and_its_neighbours(self, desk: Desk) -> None:
@@ -95,3 +96,23 @@ class ReadingContract(Contract):
         desk.record(full_turn("apps", "1", "app"), Scope("alice", app="one"))
         with refused(Forbidden):
             desk.backend.records(Scope("alice", app="two"), [("apps", "1")], now, rows=False)
+
+    @pytest.mark.capability("records")
+    def test_replays_are_read_alone(self, desk: Desk) -> None:
+        """They are those of the records, in order of the keys, each once; of a turn without any it is empty."""
+        for i in range(3):
+            desk.record(replace(full_turn(f"c{i}", "1", f"mark{i}"), replay=Replay(({"shown": [i, "地図"]},))))
+        desk.record(make_turn("empty", "1"))
+        desk.say("over", "1", "gone", ttl=timedelta(minutes=1))
+        keys = [("c2", "1"), ("c0", "1"), ("none", "1"), ("over", "1"), ("empty", "1"), ("c2", "1"), ("c1", "9")]
+        now = NOW + timedelta(hours=1)
+        found = desk.backend.replays(ALICE, keys, now)
+        assert list(found) == [("c2", "1"), ("c0", "1"), ("empty", "1")]
+        assert found == {(r.conversation, r.turn): r.replay for r in desk.backend.records(ALICE, keys, now)}
+        assert found["c2", "1"]["events"] == [{"shown": [2, "地図"]}]
+        assert found["empty", "1"] == {}
+        assert desk.backend.replays(BOB, keys, now) == {}
+        assert desk.backend.replays(ALICE, [], now) == {}
+        desk.record(full_turn("apps", "1", "app"), Scope("alice", app="one"))
+        with refused(Forbidden):
+            desk.backend.replays(Scope("alice", app="two"), [("apps", "1")], now)
