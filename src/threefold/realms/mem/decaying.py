@@ -1,7 +1,12 @@
-"""Decay: cycles are kept once for all memories, and counted when a memory is read. So a cycle costs one write."""
+"""Decay: cycles are kept once for all memories, and counted when a memory is read. So a cycle costs one write.
+
+Cycles that make no difference any more are left out, so that a read costs the same after years: with the usual numbers
+some fifty are kept.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -13,16 +18,16 @@ from threefold.model.times import iso, parse_moment
 from threefold.ports import Store
 from threefold.realms.mem import checking
 from threefold.realms.mem.places import DECAYS
-from threefold.realms.mem.scores import Decay
+from threefold.realms.mem.scores import Decay, relevance
 
 _LEDGER: Final = ("decays", "cycles")
-# Some years of daily cycles; what is older has brought everything down to its floor.
+# Cycles, and names of cycles that ran, are kept at most: some years of daily ones.
 _MOST: Final = 2_000
 _TRIES: Final = 5
 
 
 def decays(store: Store, now: datetime) -> tuple[Decay, ...]:
-    """The cycles so far, oldest first."""
+    """The cycles so far, oldest first, without those that make no difference any more."""
     found = store.replays(DECAYS, [_LEDGER], now)
     return tuple(_from_json(each) for replay in found.values() for each in replay["cycles"])
 
@@ -45,12 +50,15 @@ def decay(
         raise InvalidInput(f"older_than {older_than!r} must be seconds from 0 to 1,000,000,000")
     name = now.date().isoformat() if cycle is None else checking.kind_name(cycle)
     for _ in range(_TRIES):
-        cycles, digest = _read(store, now)
-        if any(each["cycle"] == name for each in cycles):
+        found = store.records(DECAYS, [_LEDGER], now, rows=False)
+        cycles, digest = (list(found[0].replay["cycles"]), found[0].digest) if found else ([], "")
+        ran = found[0].replay.get("ran", [each["cycle"] for each in cycles]) if found else []
+        if name in ran:
             return False
-        new = {"cycle": name, "at": iso(now), "factor": factor, "floor": floor, "older_than": older_than}
+        cycles.append({"cycle": name, "at": iso(now), "factor": factor, "floor": floor, "older_than": older_than})
         log = TurnLog(_LEDGER[1], now, now, "completed", ())
-        body = {"cycles": [*cycles, new][-_MOST:]}
+        last = needed([_from_json(each) for each in cycles])
+        body = {"cycles": cycles[-min(last, _MOST) :], "ran": [*ran, name][-_MOST:]}
         record = TurnRecord(*_LEDGER, "minimal", log, (), (), body, digest_of([log_to_json(log), body]), "")
         try:
             store.commit(Commit(DECAYS, (RecordTurn(record, replaces=digest),)))
@@ -60,9 +68,20 @@ def decay(
     raise Conflict("cycles of decay are being run by many at once; try again")
 
 
-def _read(store: Store, now: datetime) -> tuple[list[dict[str, Any]], str]:
-    found = store.records(DECAYS, [_LEDGER], now)
-    return (list(found[0].replay["cycles"]), found[0].digest) if found else ([], "")
+def needed(cycles: Sequence[Decay]) -> int:
+    """How many of the last cycles tell the relevance of every memory as all of them do.
+
+    The first makes no difference where it looks no further than those after it, and what it found is brought down to
+    the same by these alone.
+    """
+    edges = [cycle.at - cycle.older_than for cycle in cycles]
+    now = cycles[-1].at
+    for first in range(len(cycles) - 1):
+        oldest, rest = edges[first], cycles[first + 1 :]
+        further = oldest > min(edges[first + 1 :])
+        if further or relevance(oldest, now, cycles[first:]) != relevance(oldest, now, rest):
+            return len(cycles) - first
+    return 1
 
 
 def _from_json(value: dict[str, Any]) -> Decay:
