@@ -20,6 +20,7 @@ from threefold.model.chat import Message as ChatMessage
 from threefold.model.document import Document, Extracted, Ingested, Library, Passage
 from threefold.model.memory import Evidence, Memory, Revision
 from threefold.model.record import CatalogEntry, Conversation, Feedback, Timeline
+from threefold.model.resolved import Resolved
 from threefold.model.retention import Receipt
 from threefold.models.anthropic import AnthropicModel
 from threefold.models.judging import model_judge
@@ -30,7 +31,6 @@ from threefold.models.wire import Patience
 from threefold.realms.conv.hits import Hit, Results, Snippet
 from threefold.realms.conv.realm import Conv
 from threefold.realms.conv.recorder import TurnHandle
-from threefold.realms.conv.resolve import Resolved
 from threefold.realms.conv.threads.realm import Thread
 from threefold.realms.conv.threads.values import Maintained, ThreadContext, ThreadEntry, ThreadInfo
 from threefold.realms.conv.view import FileCard, Message, StepView, TurnView

@@ -40,10 +40,10 @@ if TYPE_CHECKING:
     from threefold.jobs.worker import Worker
     from threefold.model.context import ComputedContext
     from threefold.model.document import Extracted
+    from threefold.model.resolved import Resolved
     from threefold.model.retention import Receipt
     from threefold.model.turn import Turn
     from threefold.realms.conv.recorder import TurnHandle
-    from threefold.realms.conv.resolve import Resolved
     from threefold.realms.conv.threads import Thread
     from threefold.realms.conv.threads.values import ThreadEntry
     from threefold.realms.doc import Doc

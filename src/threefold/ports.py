@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from threefold.model.moving import MovedTurn, TurnKey
     from threefold.model.query import Query
     from threefold.model.record import CatalogEntry, Conversation, StoredTurn, TurnRecord
+    from threefold.model.resolved import Resolved, Shown
     from threefold.model.retention import Gone, Receipt, Target
     from threefold.model.rows import StoredRow
 
@@ -356,6 +357,26 @@ class Embedder(Protocol):
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:
         """Float32 array of shape (len(texts), dimensions), in the order of `texts`, rows of length 1 or 0."""
+        ...
+
+
+class Objects(Protocol):
+    """Objects of every namespace as one scope may see them, each looked up at its owner when it is asked for."""
+
+    def describe(self, refs: Sequence[str], size: int = 300) -> Mapping[str, Shown]:
+        """What references name, by reference, with at most about `size` characters of text each.
+
+        Never raises for what cannot be seen: `Shown.standing` says so. References are long forms.
+        """
+        ...
+
+    def resolve(self, ref: str) -> Resolved:
+        """The object itself.
+
+        Raises:
+            InvalidInput: malformed. NotFound: not there (any more), or nobody publishes its namespace. Forbidden: it is
+                not this scope's to see.
+        """
         ...
 
 

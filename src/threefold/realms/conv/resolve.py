@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from threefold.errors import NotFound
 from threefold.model.codec import log_to_json
-from threefold.model.record import Block, FileEntry, StoredTurn
+from threefold.model.record import Block, StoredTurn
 from threefold.model.ref import ConvRef
+from threefold.model.resolved import Resolved
 from threefold.model.times import iso
 from threefold.realms.conv.refs import LOG_PATH, path_family
 from threefold.realms.conv.view import materialise, view_to_json
@@ -26,29 +25,6 @@ _KINDS = {
     "context.event": "event",
     "assistant.step": "step",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Resolved:
-    """What a reference names. `kind` is turn, message, note, summary, event, step, sources or file.
-
-    `value` is plain JSON, `text` what a person reads (None for a file), `file` which bytes it is (files only).
-    """
-
-    ref: str
-    kind: str
-    value: Any
-    text: str | None = None
-    file: FileEntry | None = None
-
-    def as_json(self) -> dict[str, Any]:
-        """The object as plain JSON values."""
-        return {"ref": self.ref, "kind": self.kind, "value": self.value}
-
-    def as_bytes(self) -> bytes:
-        """The exact bytes of anything but a file: the text in UTF-8, else its JSON."""
-        text = self.text if self.text is not None else json.dumps(self.value, ensure_ascii=False, indent=2)
-        return text.encode()
 
 
 def resolve(ref: ConvRef, stored: StoredTurn) -> Resolved:

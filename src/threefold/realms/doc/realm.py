@@ -13,9 +13,9 @@ from threefold.model.clean import storable
 from threefold.model.document import Document, Ingested, Library, Passage, Strategy
 from threefold.model.query import LISTS, ListName
 from threefold.model.record import TurnRecord
+from threefold.model.resolved import Resolved
 from threefold.model.retention import Receipt, Target
 from threefold.model.scope import Scope
-from threefold.realms.conv.resolve import Resolved
 from threefold.realms.doc import places
 from threefold.realms.doc.conditions import conditions
 from threefold.realms.doc.folders import Folder, IngestedFolder, ingest_folder, watch_folder

@@ -5,8 +5,8 @@ from __future__ import annotations
 from threefold.errors import Expired, InvalidInput, NotFound, Purged
 from threefold.model.record import StoredTurn, TurnRecord
 from threefold.model.ref import ObjectRef, parse_ref
+from threefold.model.resolved import Resolved
 from threefold.model.scope import Scope
-from threefold.realms.conv.resolve import Resolved
 from threefold.realms.doc import places
 from threefold.realms.doc.keeping import ORIGINAL, from_record, passage_of
 from threefold.realms.doc.shelf import Shelf, file_of
