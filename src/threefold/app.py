@@ -312,7 +312,7 @@ class Threefold:
 
         def of(scope: Scope) -> Realms:
             handle = Handle(scope, self)
-            return Realms(handle.conv, handle.mem, handle.doc)
+            return Realms(handle.conv, handle.mem, handle.doc, handle.context)
 
         return registry(of)
 

@@ -30,7 +30,7 @@ FAMILIES: dict[str, str] = {
     "ev": "accepted events",
 }
 _RESERVED_NAMESPACES = frozenset({"conv", *FAMILIES})
-_OWN_NAMESPACES = frozenset({"mem", "cnv", "doc"})
+_OWN_NAMESPACES = frozenset({"all", "cnv", "doc", "mem", "thread"})
 # The one reference into the record that names no turn.
 _CONVERSATION = ("conv", "conversation")
 _PATH_ROOTS = ("files", "user.attachments")

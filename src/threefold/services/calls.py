@@ -19,6 +19,8 @@ Access = Literal["read", "propose", "write"]
 """What an operation does to what is kept: nothing; it suggests, and a person decides; it changes it."""
 
 F = TypeVar("F", bound=Callable[..., Any])
+ALL: Final = "all"
+"""The namespace of what concerns all realms; it has no objects."""
 _MARK: Final = "_threefold_operation"
 
 
@@ -99,8 +101,8 @@ class Operation:
 
     @property
     def full_name(self) -> str:
-        """The name under which surfaces offer it, such as `mem_search`."""
-        return f"{self.namespace}_{self.name}"
+        """The name under which surfaces offer it, such as `mem_search`; what concerns all realms has its own alone."""
+        return self.name if self.namespace == ALL else f"{self.namespace}_{self.name}"
 
     def __call__(self, caller: Caller, arguments: Mapping[str, Any], lenient: bool = False) -> Any:
         """Run it with plain values; `lenient` reads numbers and the like from text, as a command line has them.

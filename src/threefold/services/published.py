@@ -7,6 +7,7 @@ from importlib.metadata import entry_points
 from threefold.errors import ThreefoldError
 from threefold.services.conv import ConvService
 from threefold.services.doc import DocService
+from threefold.services.everything import Everything
 from threefold.services.mem import MemService
 from threefold.services.realms import Of
 from threefold.services.registry import Registry
@@ -23,7 +24,7 @@ def registry(of: Of) -> Registry:
         InvalidInput: what a package publishes is no service, or its namespace is reserved. Conflict: it is taken.
     """
     made = Registry()
-    for service in (ConvService(of), MemService(of), DocService(of)):
+    for service in (Everything(of, made), ConvService(of), MemService(of), DocService(of)):
         made.publish(service, own=True)
     for entry in sorted(entry_points(group=GROUP), key=lambda each: each.name):
         try:

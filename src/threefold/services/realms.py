@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final, NamedTuple, Protocol, TypedDict
 from msgspec import Meta
 
 from threefold.errors import InvalidInput
+from threefold.model.context import ComputedContext
 from threefold.model.paging import Cursor
 from threefold.model.ref import parse_ref
 from threefold.model.resolved import Resolved, cut
@@ -29,11 +30,12 @@ SIZE: Final = 8_000
 
 
 class Realms(NamedTuple):
-    """What one scope can do with each realm."""
+    """What one scope can do with each realm. `context` takes a goal, a thread, a budget and an engine."""
 
     conv: Conv
     mem: Mem
     doc: Doc
+    context: Callable[[str, str | None, int, str | None], ComputedContext]
 
 
 Of = Callable[[Scope], Realms]
