@@ -70,14 +70,22 @@ class Services:
             "output": dict(found.gives),
         }
 
-    def call(self, namespace: str, operation: str, arguments: Mapping[str, Any] | None = None, **named: Any) -> Any:
-        """Run an operation with plain values; gives plain values.
+    def call(
+        self,
+        namespace: str,
+        operation: str,
+        arguments: Mapping[str, Any] | None = None,
+        /,
+        lenient: bool = False,
+        **named: Any,
+    ) -> Any:
+        """Run an operation with plain values; gives plain values. `lenient` reads numbers and the like from text.
 
         Raises:
             NotFound: there is none. InvalidInput: an argument is off. Forbidden: without the grant. Others as the
                 operation itself.
         """
-        return self.operation(namespace, operation)(self._caller, {**(arguments or {}), **named})
+        return self.operation(namespace, operation)(self._caller, {**(arguments or {}), **named}, lenient)
 
     def operation(self, namespace: str, operation: str) -> Operation:
         """An operation of a service.
