@@ -102,13 +102,13 @@ class MemService(RealmService, Service):
     ) -> Page:
         """List memories, those last touched first."""
         found = self._mem(caller).list(layers, tags, kinds, owner, statuses, limit, after_of(cursor))
-        return {"memories": [each.as_json(evidence=False) for each in found], "next": next_of(found, limit)}
+        return {"memories": [told(each) for each in found], "next": next_of(found, limit)}
 
     @operation()
     def proposals(self, caller: Caller, limit: Limit = 20, cursor: Next = None) -> Page:
         """List what waits for the person's word, newest first."""
         found = self._mem(caller).proposals(limit, after_of(cursor))
-        return {"memories": [each.as_json() for each in found], "next": next_of(found, limit)}
+        return {"memories": [told(each) for each in found], "next": next_of(found, limit)}
 
     @operation()
     def get(
@@ -136,7 +136,7 @@ class MemService(RealmService, Service):
     ) -> dict[str, Any]:
         """Get the memories that every turn begins with, at most eight, and how each got in."""
         found = self._mem(caller).hotset(goal, limit)
-        return {"memories": [{**each.record.as_json(evidence=False), "because": dict(each.because)} for each in found]}
+        return {"memories": [{**told(each.record), "because": dict(each.because)} for each in found]}
 
     @operation("propose")
     def propose(
@@ -239,7 +239,7 @@ def id_of(named: str) -> str:
 
 
 def told(record: Memory) -> dict[str, Any]:
-    """A memory that was written, as plain values."""
+    """A memory as plain values, without its evidence."""
     return {**record.as_json(evidence=False), "ref": record.ref}
 
 
