@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -77,14 +79,14 @@ def test_what_is_off_is_said_in_one_line(run: Run, arguments: list[str], said: s
 
 
 def test_arguments_come_from_standard_input(tmp_path: Path, run: Run) -> None:
-    import subprocess
-    import sys
-
-    asked = json.dumps({"query": "trains"})
+    command = [sys.executable, "-m", "threefold", "--db", str(tmp_path / "store"), "--user", "ann"]
     done = subprocess.run(
-        [sys.executable, "-m", "threefold", "--db", str(tmp_path / "store"), "--user", "ann", "call", "mem", "search", "-"],
-        input=asked, capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        [*command, "call", "mem", "search", "-"],
+        input=json.dumps({"query": "trains"}),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert json.loads(done.stdout)["memories"][0]["memory"] == "prefers trains"
 
 

@@ -213,10 +213,8 @@ def show(context: Context, options: argparse.Namespace) -> int:
             print(f"{visible(str(found.ref))}\n{counted(file.size, 'bytes')}, {mime}, SHA-256 {file.digest}")
             print("the exact bytes: add --raw")
         elif found.content is not None:
-            size = counted(len(found.content), "bytes")
-            print(
-                f"{visible(found.ref)}\n{one_line(found.title or found.kind, 200)}, {size}\nthe exact bytes: add --raw"
-            )
+            print(f"{visible(found.ref)}\n{one_line(found.title or found.kind, 200)}")
+            print(f"{counted(len(found.content), 'bytes')}; the exact bytes: add --raw")
         else:
             print(visible(found.as_bytes().decode()))
     return 0
