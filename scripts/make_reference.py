@@ -19,8 +19,8 @@ from threefold.model.chat import Call, Reply, Tool, Usage
 from threefold.model.chat import Message as ChatMessage
 from threefold.model.document import Document, Extracted, Ingested, Library, Passage
 from threefold.model.memory import Evidence, Memory, Revision
-from threefold.model.record import CatalogEntry, Conversation, Feedback, Timeline
 from threefold.model.paging import Cursor
+from threefold.model.record import CatalogEntry, Conversation, Feedback, Timeline
 from threefold.model.resolved import Resolved, Shown
 from threefold.model.retention import Receipt
 from threefold.models.anthropic import AnthropicModel
