@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from threefold.model.resolved import Resolved
     from threefold.model.retention import Receipt
     from threefold.model.turn import Turn
+    from threefold.realms.cnv import Cnv
     from threefold.realms.conv.recorder import TurnHandle
     from threefold.realms.conv.threads import Thread
     from threefold.realms.conv.threads.values import ThreadEntry
@@ -484,7 +485,7 @@ class Commons:
 
 
 class Handle:
-    """Everything one user can do. `conv` is the record, `mem` curated memory, `doc` documents."""
+    """Everything one user can do. `conv` is the record, `mem` curated memory, `doc` documents, `cnv` boards."""
 
     def __init__(self, scope: Scope, db: Threefold) -> None:
         self.scope = scope
@@ -505,6 +506,13 @@ class Handle:
         from threefold.realms.doc import Doc
 
         return Doc(self.scope, self._ports)
+
+    @cached_property
+    def cnv(self) -> Cnv:
+        """Boards."""
+        from threefold.realms.cnv import Cnv
+
+        return Cnv(self.scope, self._ports, self.objects)
 
     @cached_property
     def sources(self) -> Sources:
