@@ -30,20 +30,26 @@ def rendered(board: Board, looked: Sequence[Looked], budget: int | None = None) 
     """
     in_order = list(read_in_order(looked))
     head = _head(board, looked)
-    chosen = _packed(head, in_order, budget)
-    while True:
-        entries = [_entry(f"b{number}", each, whole) for number, (each, whole) in enumerate(chosen, 1)]
-        rest = len(in_order) - len(chosen)
-        text = "\n".join([head, *entries, *([_left_out(rest)] if rest else [])])
-        tokens = count_tokens(text)
-        if budget is None or tokens <= budget:
-            break
-        if not chosen:
-            return RenderedBoard("", 0)
-        chosen.pop()
+    chosen = [(each, True) for each in in_order]
+    text, tokens = _text(head, chosen, 0)
+    if budget is not None and tokens > budget:
+        chosen = _packed(head, in_order, budget)
+        text, tokens = _text(head, chosen, len(in_order) - len(chosen))
+        while tokens > budget:  # the parts of a text need not have the tokens of the whole
+            if not chosen:
+                return RenderedBoard("", 0)
+            chosen.pop()
+            text, tokens = _text(head, chosen, len(in_order) - len(chosen))
     cards = {f"b{number}": each.card for number, (each, _) in enumerate(chosen, 1)}
     refs = {label: card.ref for label, card in cards.items()}
     return RenderedBoard(text, tokens, refs, {label: card.id for label, card in cards.items()})
+
+
+def _text(head: str, chosen: Sequence[tuple[Looked, bool]], left: int) -> tuple[str, int]:
+    """The text and its tokens, where so many cards are left out."""
+    entries = [_entry(f"b{number}", each, whole) for number, (each, whole) in enumerate(chosen, 1)]
+    text = "\n".join([head, *entries, *([_left_out(left)] if left else [])])
+    return text, count_tokens(text)
 
 
 def read_in_order(looked: Iterable[Looked]) -> Iterator[Looked]:
@@ -56,10 +62,8 @@ def read_in_order(looked: Iterable[Looked]) -> Iterator[Looked]:
         yield from sorted(row, key=lambda each: (each.card.rect.x, each.card.rect.y, each.card.id))
 
 
-def _packed(head: str, looked: Sequence[Looked], budget: int | None) -> list[tuple[Looked, bool]]:
+def _packed(head: str, looked: Sequence[Looked], budget: int) -> list[tuple[Looked, bool]]:
     """Which cards are shown, and whether whole: first as many as fit shortened, then the first of them whole."""
-    if budget is None:
-        return [(each, True) for each in looked]
     left = budget - _cost(head)
     short: list[int] = []
     for number, each in enumerate(looked):
