@@ -25,6 +25,7 @@ from threefold.app import Commons, Config, Handle, Threefold
 from threefold.app import open as open_store
 from threefold.app import restore as restore_store
 from threefold.errors import Unavailable
+from threefold.realms.cnv import BoardHandle, Cnv
 from threefold.realms.conv import Conv
 from threefold.realms.conv.recorder import TurnHandle
 from threefold.realms.conv.threads import Thread
@@ -35,11 +36,10 @@ from threefold.services import Services
 THREADS = 32
 
 # What only makes an object: nothing to wait for.
-_MAKERS = frozenset({"user", "turn", "open_turn", "thread", "organization", "everyone", "services"})
-
+_MAKERS = frozenset({"user", "turn", "open_turn", "thread", "board", "organization", "everyone", "services"})
 
 # Objects whose own methods are awaited.
-_FACED = (Handle, Commons, Conv, Mem, Doc, Thread, Services)
+_FACED = (Handle, Commons, Conv, Mem, Doc, Cnv, BoardHandle, Thread, Services)
 
 
 class Done(Awaitable[Any]):

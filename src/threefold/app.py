@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from threefold.model.retention import Receipt
     from threefold.model.turn import Turn
     from threefold.ports import Objects
+    from threefold.realms.cnv import Cnv
     from threefold.realms.conv.recorder import TurnHandle
     from threefold.realms.conv.threads import Thread
     from threefold.realms.conv.threads.values import ThreadEntry
@@ -312,7 +313,7 @@ class Threefold:
 
         def of(scope: Scope) -> Realms:
             handle = Handle(scope, self)
-            return Realms(handle.conv, handle.mem, handle.doc, handle.context)
+            return Realms(handle.conv, handle.mem, handle.doc, handle.cnv, handle.context)
 
         return registry(of)
 
@@ -516,7 +517,7 @@ class Commons:
 
 
 class Handle:
-    """Everything one user can do. `conv` is the record, `mem` curated memory, `doc` documents."""
+    """Everything one user can do. `conv` is the record, `mem` curated memory, `doc` documents, `cnv` boards."""
 
     def __init__(self, scope: Scope, db: Threefold) -> None:
         self.scope = scope
@@ -537,6 +538,13 @@ class Handle:
         from threefold.realms.doc import Doc
 
         return Doc(self.scope, self._ports)
+
+    @cached_property
+    def cnv(self) -> Cnv:
+        """Boards."""
+        from threefold.realms.cnv import Cnv
+
+        return Cnv(self.scope, self._ports, self.objects)
 
     @cached_property
     def sources(self) -> Sources:
@@ -603,8 +611,9 @@ class Handle:
 
         return self._db.services(Caller(self.scope))
 
-    @cached_property
-    def _objects(self) -> Objects:
+    @property
+    def objects(self) -> Objects:
+        """What references of every namespace name, as this scope may see it."""
         return self.services.objects
 
     def resolve(self, ref: str, conversation: str | None = None) -> Resolved:
@@ -614,7 +623,7 @@ class Handle:
             InvalidInput: malformed. NotFound (Expired, Purged): not there (any more), or nobody publishes its
                 namespace. Forbidden: it is not this scope's to see.
         """
-        return self._objects.resolve(str(parse_ref(ref, conversation)))
+        return self.objects.resolve(str(parse_ref(ref, conversation)))
 
     def show(self, refs: Iterable[str], size: int = 300) -> Mapping[str, Shown]:
         """What references of any namespace name, now, by reference: each owner is asked once, as this scope.
@@ -624,7 +633,7 @@ class Handle:
         Raises:
             InvalidInput: a reference is malformed.
         """
-        return self._objects.describe(list(refs), size)
+        return self.objects.describe(list(refs), size)
 
     def read(self, ref: str, conversation: str | None = None) -> bytes:
         """The exact bytes behind a reference, checked against their hash.

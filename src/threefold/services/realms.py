@@ -13,6 +13,7 @@ from threefold.model.paging import Cursor
 from threefold.model.ref import parse_ref
 from threefold.model.resolved import Resolved, cut
 from threefold.model.scope import Scope
+from threefold.realms.cnv import Cnv
 from threefold.realms.conv import Conv
 from threefold.realms.doc import Doc
 from threefold.realms.mem import Mem
@@ -35,6 +36,7 @@ class Realms(NamedTuple):
     conv: Conv
     mem: Mem
     doc: Doc
+    cnv: Cnv
     context: Callable[[str, str | None, int, str | None], ComputedContext]
 
 
@@ -52,6 +54,9 @@ class RealmService:
 
     def _mem(self, caller: Caller) -> Mem:
         return self._of(caller.scope).mem
+
+    def _cnv(self, caller: Caller) -> Cnv:
+        return self._of(caller.scope).cnv
 
     def _doc(self, caller: Caller) -> Doc:
         return self._of(caller.scope).doc

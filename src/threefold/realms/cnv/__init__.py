@@ -1,0 +1,6 @@
+"""Boards: what people set aside and agents suggest, as cards that stand for objects of every realm."""
+
+from threefold.realms.cnv.board import BoardHandle
+from threefold.realms.cnv.realm import Cnv
+
+__all__ = ["BoardHandle", "Cnv"]
