@@ -308,12 +308,14 @@ class Threefold:
 
     @cached_property
     def _registry(self) -> Registry:
+        from threefold.realms.cnv import Cnv
         from threefold.services.published import registry
         from threefold.services.realms import Realms
 
-        def of(scope: Scope) -> Realms:
-            handle = Handle(scope, self)
-            return Realms(handle.conv, handle.mem, handle.doc, handle.cnv, handle.context)
+        def of(caller: Caller) -> Realms:
+            handle = Handle(caller.scope, self)
+            cnv = Cnv(caller.scope, self._ports, self.services(caller).objects)
+            return Realms(handle.conv, handle.mem, handle.doc, cnv, handle.context)
 
         return registry(of)
 

@@ -22,6 +22,7 @@ Note = Annotated[str, "why it is here, in a few words"]
 Place = Annotated[float | None, "where, in units of the board; the next free place without"]
 Found = Annotated[str | None, "a reference to what it was found in"]
 Seen = Annotated[int | None, "the revision that was seen: what others changed since is not undone"]
+Boards = Annotated[list[str] | None, "only in these boards, by name"]
 Ops = Annotated[list[dict[str, Any]], Meta(min_length=1, max_length=500)]
 
 
@@ -50,9 +51,7 @@ class CnvService(RealmService, Service):
         "when the board is read. The person arranges; an agent suggests cards and comments. Every write is a revision; "
         "one that names the revision it saw undoes nothing that others did since."
     )
-    kinds: ClassVar[Mapping[str, str]] = {
-        "board": "a board, cnv:<name>, or one of its revisions, cnv:<name>@<revision>"
-    }
+    kinds: ClassVar[Mapping[str, str]] = {"board": "a board, cnv:<name>; one of its revisions, cnv:<name>@<revision>"}
 
     def resolve(self, caller: Caller, ref: Ref) -> Resolved:
         """See `Service.resolve`."""
@@ -84,7 +83,7 @@ class CnvService(RealmService, Service):
         caller: Caller,
         query: Query,
         limit: Limit = 10,
-        boards: Annotated[list[str] | None, "only in these boards, by name"] = None,
+        boards: Boards = None,
         archived: Annotated[bool, "archived boards too"] = False,
     ) -> Hits:
         """Find cards by what they show now, by notes and comments, and boards by their titles, the best first."""
@@ -182,8 +181,8 @@ class CnvService(RealmService, Service):
     def edit(self, caller: Caller, board: Name, ops: Ops, revision: Seen = None) -> dict[str, Any]:
         """Do several acts at once, all or none, as one revision.
 
-        Each is an object with `op` (pin, suggest, accept, decline, bin, restore, remove, move, resize, annotate, comment,
-        rename, archive, reopen, attach, detach) and what it takes, such as {"op": "move", "card": …, "x": 0, "y": 40}.
+        Each is an object with `op` (pin, suggest, accept, decline, bin, restore, remove, move, resize, annotate,
+        comment, rename, archive, reopen, attach, detach) and what it takes, such as {"op": "bin", "card": …}.
         """
         return self._board(caller, board).edit(ops, revision).as_json()
 
