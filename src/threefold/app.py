@@ -552,13 +552,13 @@ class Handle:
     def sources(self) -> Sources:
         """What contexts are made of: this scope's realms, for context engines to read.
 
-        Memory is seen as an agent sees it, since a context is for one: what is the person's alone stays theirs.
+        Memory and boards are seen as an agent sees them, since a context is for one: what is the person's alone stays
+        theirs.
         """
         from threefold.context.sources import Sources
-        from threefold.realms.mem import Mem
 
-        seen = Mem(replace(self.scope, agent=self.scope.agent or "agent"), self._ports)
-        return Sources(self.scope, self.conv, seen, self.doc, self.thread, self._ports.clock)
+        seen = Handle(replace(self.scope, agent=self.scope.agent or "agent"), self._db)
+        return Sources(self.scope, self.conv, seen.mem, self.doc, seen.cnv, self.thread, self._ports.clock)
 
     def context(
         self,

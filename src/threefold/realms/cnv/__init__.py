@@ -2,5 +2,6 @@
 
 from threefold.realms.cnv.board import BoardHandle
 from threefold.realms.cnv.realm import Cnv
+from threefold.realms.cnv.rendering import read_in_order
 
-__all__ = ["BoardHandle", "Cnv"]
+__all__ = ["BoardHandle", "Cnv", "read_in_order"]

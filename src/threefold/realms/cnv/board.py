@@ -18,6 +18,7 @@ from threefold.realms.cnv.merging import as_it_was
 from threefold.realms.cnv.orders import Order, order, orders
 from threefold.realms.cnv.rendering import rendered
 from threefold.realms.cnv.shelf import Shelf
+from threefold.realms.cnv.showing import look
 from threefold.realms.cnv.writing import written
 from threefold.realms.redacting import Pass
 from threefold.realms.wiring import Ports
@@ -188,10 +189,7 @@ class BoardHandle:
 
     def look(self, size: int = 300, binned: bool = False, suggested: bool = True) -> tuple[Looked, ...]:
         """Its cards with what their objects show at this moment, of each about `size` characters."""
-        checking.size(size)
-        cards = self.cards(binned, suggested)
-        shown = self._objects.describe([card.ref for card in cards], size) if cards else {}
-        return tuple(Looked(card, shown[card.ref]) for card in cards)
+        return look(self._objects, self.cards(binned, suggested), checking.size(size))
 
     def preview(self, card: Card | str, size: int = 2000) -> Shown:
         """What the object of one card shows at this moment."""
@@ -213,9 +211,7 @@ class BoardHandle:
         """
         checking.budget(budget)
         board = self.get()
-        cards = board.chosen()
-        shown = self._objects.describe([card.ref for card in cards], _RENDERED) if cards else {}
-        return rendered(board, [Looked(card, shown[card.ref]) for card in cards], budget)
+        return rendered(board, look(self._objects, board.chosen(), _RENDERED), budget)
 
     # Inside.
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from itertools import islice
 
 from threefold.errors import Conflict, Forbidden
-from threefold.model.board import Board, BoardRevision
+from threefold.model.board import Board, BoardRevision, Looked
 from threefold.model.paging import Cursor
 from threefold.model.ref import ObjectRef
 from threefold.model.resolved import Resolved, Shown
@@ -18,7 +19,7 @@ from threefold.realms.cnv.keeping import ACTIVE, ARCHIVED, attached_label
 from threefold.realms.cnv.merging import Kept, stepped
 from threefold.realms.cnv.searching import MAX_BOARDS, BoardHits, search
 from threefold.realms.cnv.shelf import Shelf
-from threefold.realms.cnv.showing import resolved, show
+from threefold.realms.cnv.showing import look, resolved, show
 from threefold.realms.cnv.writing import not_there
 from threefold.realms.redacting import Pass
 from threefold.realms.wiring import Ports
@@ -64,6 +65,12 @@ class Cnv:
         """Boards that are attached to a conversation, those last changed first."""
         label = attached_label(check_id(conversation, "conversation"))
         return self._shelf.page((_listed(archived), (label,)), checking.limit(limit))
+
+    def look(self, boards: Sequence[Board], size: int = 300) -> tuple[tuple[Looked, ...], ...]:
+        """The cards of several boards with what each shows now, but for the bin; each owner is asked once."""
+        cards = [card for board in boards for card in board.chosen()]
+        seen = iter(look(self._objects, cards, checking.size(size)))
+        return tuple(tuple(islice(seen, len(board.chosen()))) for board in boards)
 
     def resolve(self, ref: ObjectRef) -> Resolved:
         """The board that a parsed reference names, at its revision where it has one.

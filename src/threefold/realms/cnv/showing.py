@@ -1,4 +1,4 @@
-"""What references to boards name. Pure, but for reading them.
+"""What references to boards name, and what cards show.
 
 A board that is shown tells what was written on it, not what its cards show: a board may lie on a board.
 """
@@ -8,13 +8,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from threefold.errors import Forbidden, InvalidInput, NotFound
-from threefold.model.board import Board
+from threefold.model.board import Board, Card, Looked
 from threefold.model.ref import ObjectRef
 from threefold.model.resolved import Resolved, Shown
+from threefold.ports import Objects
 from threefold.realms.cnv.keeping import text_of
 
 # Gives a board by its name, at a revision where one is named; or raises.
 Find = Callable[[str, int | None], Board]
+
+
+def look(objects: Objects, cards: Sequence[Card], size: int) -> tuple[Looked, ...]:
+    """Cards with what their objects show now, of each about `size` characters; each owner is asked once."""
+    shown = objects.describe(list(dict.fromkeys(card.ref for card in cards)), size) if cards else {}
+    return tuple(Looked(card, shown[card.ref]) for card in cards)
 
 
 def board_ref(ref: ObjectRef) -> ObjectRef:
