@@ -15,6 +15,7 @@ from threefold.app import Commons, Imported
 from threefold.archive.export import Exported
 from threefold.archive.restore import Restored
 from threefold.importers import KINDS, Skipped
+from threefold.model.board import Board, BoardRevision, Card, Comment, Looked, Rect, RenderedBoard, Suggestion
 from threefold.model.chat import Call, Reply, Tool, Usage
 from threefold.model.chat import Message as ChatMessage
 from threefold.model.document import Document, Extracted, Ingested, Library, Passage
@@ -29,6 +30,8 @@ from threefold.models.openai import OpenAIModel
 from threefold.models.scripted import Asked, ScriptedModel
 from threefold.models.summarizing import ModelSummarizer
 from threefold.models.wire import Patience
+from threefold.realms.cnv import BoardHandle, Cnv
+from threefold.realms.cnv.searching import BoardHit, BoardHits
 from threefold.realms.conv.hits import Hit, Results, Snippet
 from threefold.realms.conv.realm import Conv
 from threefold.realms.conv.recorder import TurnHandle
@@ -62,6 +65,13 @@ SECTIONS: list[tuple[str, list[Any]]] = [
         [Mem, Memory, Evidence, Revision, Scores, Recall, Recalled, Hot, Policy, ImportedMemories, Synced],
     ),
     ("Documents", [Doc, Document, Passage, Retrieved, DocHit, Ingested, IngestedFolder, SkippedFile, Library]),
+    (
+        "Boards",
+        [
+            Cnv, BoardHandle, Board, Card, Rect, Comment, Suggestion, BoardRevision, Looked, BoardHits, BoardHit,
+            RenderedBoard,
+        ],
+    ),
     ("Named services", [Services, Introduction, Operation, Caller, Service, operation]),
     ("Ranking", [threefold.Ranking]),
     (
