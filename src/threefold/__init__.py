@@ -31,16 +31,20 @@ if TYPE_CHECKING:
     from threefold.host.agents import Act, Agent, Capability
     from threefold.host.kernel import Kernel
     from threefold.model.chat import Tool
+    from threefold.model.resolved import Resolved
+    from threefold.services import Caller, Service, operation
 
 __version__ = "0.1.0"
 
-# What runs agents needs an event loop and more: it is loaded by those who name it.
-_HOST = {"Kernel": "host.kernel", "Act": "host.agents", "Agent": "host.agents", "Capability": "host.agents",
-         "Tool": "model.chat"}  # fmt: skip
+# What runs agents and publishes services needs more than the record: it is loaded by those who name it.
+_LATER = {"Kernel": "host.kernel", "Act": "host.agents", "Agent": "host.agents", "Capability": "host.agents",
+         "Tool": "model.chat", "Resolved": "model.resolved", "Caller": "services", "Service": "services",
+          "operation": "services"}  # fmt: skip
 
 __all__ = [
     "Act",
     "Agent",
+    "Caller",
     "Capability",
     "Commons",
     "Config",
@@ -54,6 +58,8 @@ __all__ = [
     "NotFound",
     "Purged",
     "Ranking",
+    "Resolved",
+    "Service",
     "Threefold",
     "ThreefoldError",
     "Tool",
@@ -61,13 +67,14 @@ __all__ = [
     "compare_stores",
     "copy_store",
     "open",
+    "operation",
     "restore",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOST:
+    if name not in _LATER:
         raise AttributeError(f"module 'threefold' has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(f"threefold.{_HOST[name]}"), name)
+    return getattr(import_module(f"threefold.{_LATER[name]}"), name)

@@ -6,7 +6,7 @@ import os
 import sys
 import weakref
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property, partial
@@ -18,6 +18,7 @@ from threefold.backends.opening import open_backend
 from threefold.embedders.opening import open_embedder
 from threefold.errors import Conflict, Forbidden, IntegrityError, InvalidInput, NotFound
 from threefold.jobs.collect import GRACE, collect_blobs, count_unreferenced
+from threefold.model.ref import parse_ref
 from threefold.model.scope import Scope, check_id
 from threefold.model.times import Moment
 from threefold.model.times import now as system_clock
@@ -40,9 +41,10 @@ if TYPE_CHECKING:
     from threefold.jobs.worker import Worker
     from threefold.model.context import ComputedContext
     from threefold.model.document import Extracted
-    from threefold.model.resolved import Resolved
+    from threefold.model.resolved import Resolved, Shown
     from threefold.model.retention import Receipt
     from threefold.model.turn import Turn
+    from threefold.ports import Objects
     from threefold.realms.cnv import Cnv
     from threefold.realms.conv.recorder import TurnHandle
     from threefold.realms.conv.threads import Thread
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
     from threefold.realms.doc import Doc
     from threefold.realms.mem import Mem
     from threefold.realms.places import Place
+    from threefold.services import Caller, Registry, Service, Services
     from threefold.transfer import Comparison, Copied
 
 DEFAULT_TTL = timedelta(days=365)
@@ -303,6 +306,41 @@ class Threefold:
         self._releases.append(contexts.ending())
         return contexts
 
+    @cached_property
+    def _registry(self) -> Registry:
+        from threefold.realms.cnv import Cnv
+        from threefold.services.published import registry
+        from threefold.services.realms import Realms
+
+        def of(caller: Caller) -> Realms:
+            handle = Handle(caller.scope, self)
+            cnv = Cnv(caller.scope, self._ports, self.services(caller).objects)
+            return Realms(handle.conv, handle.mem, handle.doc, cnv, handle.context)
+
+        return registry(of)
+
+    def publish(self, service: Service) -> None:
+        """Offer an app's namespace: its references resolve, its operations are called as those of the realms are.
+
+        Raises:
+            InvalidInput: it is no service, or its namespace is reserved. Conflict: the namespace is taken.
+        """
+        self._registry.publish(service)
+
+    def withdraw(self, namespace: str) -> None:
+        """Offer an app's namespace no more.
+
+        Raises:
+            NotFound: nobody publishes it. InvalidInput: it is one of Threefold's own.
+        """
+        self._registry.withdraw(namespace)
+
+    def services(self, caller: Caller) -> Services:
+        """The services as a caller with some grants may use them; `Handle.services` are those of a person."""
+        from threefold.services import Services
+
+        return Services(self._registry, caller)
+
     def decay(
         self, factor: float = 0.95, floor: float = 0.1, older_than: float = 86_400.0, cycle: str | None = None
     ) -> bool:
@@ -425,10 +463,6 @@ class Threefold:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _is_of_documents(ref: object) -> bool:
-    return isinstance(ref, str) and ref.startswith("doc:")
 
 
 def _extract(data: bytes, mime: str | None = None, name: str = "") -> Extracted:
@@ -572,18 +606,36 @@ class Handle:
 
         return list_threads(self.scope, self._ports, limit, after, archived)
 
+    @cached_property
+    def services(self) -> Services:
+        """Every namespace, the realms' and those that apps publish: what there is, what each can do, and calling it."""
+        from threefold.services import Caller
+
+        return self._db.services(Caller(self.scope))
+
+    @property
+    def objects(self) -> Objects:
+        """What references of every namespace name, as this scope may see it."""
+        return self.services.objects
+
     def resolve(self, ref: str, conversation: str | None = None) -> Resolved:
-        """The object that a reference names; `conversation` completes short forms.
+        """The object that a reference of any namespace names; `conversation` completes short forms.
 
         Raises:
-            InvalidInput: malformed. NotFound (Expired, Purged): not there (any more). Forbidden: another app's.
+            InvalidInput: malformed. NotFound (Expired, Purged): not there (any more), or nobody publishes its
+                namespace. Forbidden: it is not this scope's to see.
         """
-        from threefold.realms.conv.resolve import resolve
+        return self.objects.resolve(str(parse_ref(ref, conversation)))
 
-        if _is_of_documents(ref):
-            return self.doc.resolve(ref)
-        parsed = self.conv.parse(ref, conversation)
-        return resolve(parsed, self.conv.stored(parsed))
+    def show(self, refs: Iterable[str], size: int = 300) -> Mapping[str, Shown]:
+        """What references of any namespace name, now, by reference: each owner is asked once, as this scope.
+
+        What cannot be seen says why (`Shown.standing`); at most `size` characters of text each.
+
+        Raises:
+            InvalidInput: a reference is malformed.
+        """
+        return self.objects.describe(list(refs), size)
 
     def read(self, ref: str, conversation: str | None = None) -> bytes:
         """The exact bytes behind a reference, checked against their hash.
@@ -591,9 +643,9 @@ class Handle:
         Raises:
             as `resolve`; IntegrityError: the bytes are not those that were recorded.
         """
-        if _is_of_documents(ref):
-            return self.doc.read(ref)
         found = self.resolve(ref, conversation)
+        if found.ref.startswith("doc:"):
+            return self.doc.read(found.ref)
         return found.as_bytes() if found.file is None else self._ports.blobs.get(self.scope, found.file.digest)
 
     def link(self, ref: str, conversation: str | None = None, expires: timedelta = timedelta(hours=1)) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, Literal, get_args
 
+from threefold.model.paging import Cursor
 from threefold.model.ref import ObjectRef
 from threefold.model.resolved import Shown
 from threefold.model.times import iso
@@ -111,6 +112,11 @@ class Board:
     attached: tuple[str, ...] = ()
     cards: tuple[Card, ...] = ()
     app: str | None = None
+
+    @property
+    def cursor(self) -> Cursor:
+        """Where a page that ends with it ended."""
+        return Cursor(self.updated, self.name)
 
     @property
     def ref(self) -> str:

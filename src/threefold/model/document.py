@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, NamedTuple, get_args
 
+from threefold.model.paging import Cursor
 from threefold.model.ref import ObjectRef
 from threefold.model.times import iso
 
@@ -54,6 +55,11 @@ class Document:
     pages: int = 0
     app: str | None = None
     expires: datetime | None = None
+
+    @property
+    def cursor(self) -> Cursor:
+        """Where a page that ends with it ended."""
+        return Cursor(self.updated, self.id)
 
     @property
     def ref(self) -> str:

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final, Literal, get_args
 
 from threefold.model.codec import compact_json
+from threefold.model.paging import Cursor
 from threefold.model.redaction import marks
 from threefold.model.times import iso
 
@@ -84,6 +85,11 @@ class Memory:
     def ref(self) -> str:
         """Its reference."""
         return f"mem:record:{self.id}"
+
+    @property
+    def cursor(self) -> Cursor:
+        """Where a page that ends with it ended."""
+        return Cursor(self.touched, self.id)
 
     @property
     def redacted(self) -> Mapping[str, int]:

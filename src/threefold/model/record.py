@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
 from threefold.model.kinds import State, Status
+from threefold.model.paging import Cursor
 from threefold.model.rows import Row
 
 LOG_VERSION = "conv.turnlog.v1"
@@ -117,6 +118,11 @@ class CatalogEntry:
     agent: str | None = None
     app: str | None = None
 
+    @property
+    def cursor(self) -> Cursor:
+        """Where a page that ends with it ended."""
+        return Cursor(self.started, self.conversation, self.turn)
+
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
@@ -128,6 +134,11 @@ class Conversation:
     last_activity: datetime
     turns: int
     app: str | None = None
+
+    @property
+    def cursor(self) -> Cursor:
+        """Where a page that ends with it ended."""
+        return Cursor(self.last_activity, self.id)
 
 
 @dataclass(frozen=True, slots=True)

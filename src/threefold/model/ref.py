@@ -5,6 +5,7 @@ Grammar (ids and path segments percent-escaped, see `escape`):
     conv:<family>:conv_<conversation>.turn_<turn>.<body>      an object of the record
     <family>:[turn_]<turn>.<body>                             the same, where the conversation is known
     conv:<family>:turn_<turn>.<body>                          the same, where the conversation is known
+    conv:conversation:<conversation>                          a whole conversation
     mem:record:<id>   cnv:<board>[@<revision>]   doc:<id>[#<chunk>]   <app>:<kind>:<id>
 """
 
@@ -29,6 +30,9 @@ FAMILIES: dict[str, str] = {
     "ev": "accepted events",
 }
 _RESERVED_NAMESPACES = frozenset({"conv", *FAMILIES})
+_OWN_NAMESPACES = frozenset({"all", "cnv", "doc", "mem", "thread"})
+# The one reference into the record that names no turn.
+_CONVERSATION = ("conv", "conversation")
 _PATH_ROOTS = ("files", "user.attachments")
 _BODY = {
     "ar": re.compile(r"[a-z][a-z_]*(\.[a-z][a-z_]*)*(\.[0-9]+)?"),
@@ -101,6 +105,28 @@ def check_path(path: str) -> str:
     return path
 
 
+def check_name(namespace: str) -> str:
+    """Return a namespace of objects outside the record.
+
+    Raises:
+        InvalidInput: it is none, or means something else at the beginning of a reference.
+    """
+    if not _NAMESPACE.fullmatch(namespace) or namespace in _RESERVED_NAMESPACES:
+        raise InvalidInput(f"reference: {namespace!r} is no namespace; use lower-case letters, digits, '_', '-'")
+    return namespace
+
+
+def check_namespace(namespace: str) -> str:
+    """Return a namespace that an app may publish.
+
+    Raises:
+        InvalidInput: it is none, or Threefold's own.
+    """
+    if not isinstance(namespace, str) or check_name(namespace) in _OWN_NAMESPACES:
+        raise InvalidInput(f"namespace {namespace!r} is Threefold's own; choose another name, such as 'task'")
+    return namespace
+
+
 @dataclass(frozen=True, slots=True)
 class ConvRef:
     """A reference into the record. `conversation` is None in a short form that was not given one.
@@ -154,10 +180,8 @@ class ObjectRef:
 
     def __post_init__(self) -> None:
         check_id(self.id, "id")
-        if not _NAMESPACE.fullmatch(self.namespace) or self.namespace in _RESERVED_NAMESPACES:
-            raise InvalidInput(
-                f"reference: {self.namespace!r} is no namespace; use lower-case letters, digits, '_', '-'"
-            )
+        if (self.namespace, self.kind) != _CONVERSATION:
+            check_name(self.namespace)
         needs_kind = self.namespace not in ("cnv", "doc")
         if needs_kind == (self.kind is None) or (self.kind is not None and not _NAMESPACE.fullmatch(self.kind)):
             raise InvalidInput(f"reference: write {self.namespace!r} references as {_shape(self.namespace)}")
@@ -198,6 +222,8 @@ def parse_ref(text: str, conversation: str | None = None) -> ConvRef | ObjectRef
         family, colon, rest = rest.partition(":")
         if not colon:
             raise InvalidInput(f"reference: {text!r} has no family; write conv:<family>:…")
+        if family == _CONVERSATION[1]:
+            return ObjectRef("conv", unescape(rest, "conversation"), kind=family)
         return _parse_conv(family, rest, conversation)
     if namespace in FAMILIES:
         return _parse_conv(namespace, rest, conversation, short=True)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 
 from threefold.errors import Conflict, Forbidden
 from threefold.model.board import Board, BoardRevision
+from threefold.model.paging import Cursor
+from threefold.model.ref import ObjectRef
+from threefold.model.resolved import Resolved, Shown
 from threefold.model.scope import Scope, check_id
 from threefold.ports import Objects
 from threefold.realms.asking import check_question
@@ -15,6 +18,7 @@ from threefold.realms.cnv.keeping import ACTIVE, ARCHIVED, attached_label
 from threefold.realms.cnv.merging import Kept, stepped
 from threefold.realms.cnv.searching import MAX_BOARDS, BoardHits, search
 from threefold.realms.cnv.shelf import Shelf
+from threefold.realms.cnv.showing import resolved, show
 from threefold.realms.cnv.writing import not_there
 from threefold.realms.redacting import Pass
 from threefold.realms.wiring import Ports
@@ -51,15 +55,27 @@ class Cnv:
         """The handle of a board, which need not be there yet. See `BoardHandle`."""
         return BoardHandle(self._scope, self._ports, self._objects, name)
 
-    def boards(self, limit: int = 20, after: Board | None = None, archived: bool = False) -> tuple[Board, ...]:
+    def boards(self, limit: int = 20, after: Board | Cursor | None = None, archived: bool = False) -> tuple[Board, ...]:
         """Boards, those last changed first, with `archived` ones too; `after` is the last one of the page before."""
-        cursor = None if after is None else (after.updated, after.name)
+        cursor = None if after is None else (after.cursor.at, after.cursor.id)
         return self._shelf.page((_listed(archived),), checking.limit(limit), cursor)
 
     def attached(self, conversation: str, limit: int = 20, archived: bool = False) -> tuple[Board, ...]:
         """Boards that are attached to a conversation, those last changed first."""
         label = attached_label(check_id(conversation, "conversation"))
         return self._shelf.page((_listed(archived), (label,)), checking.limit(limit))
+
+    def resolve(self, ref: ObjectRef) -> Resolved:
+        """The board that a parsed reference names, at its revision where it has one.
+
+        Raises:
+            NotFound: it is not there, or not at this revision. Forbidden: it belongs to another app.
+        """
+        return resolved(ref, self._find)
+
+    def show(self, refs: Sequence[ObjectRef], size: int = 300) -> Mapping[str, Shown]:
+        """What parsed references name, by reference, with at most `size` characters of text; see `Shown`."""
+        return show(refs, self._find, size)
 
     def search(
         self, query: str, limit: int = 10, boards: Collection[str] | None = None, archived: bool = False
@@ -84,6 +100,9 @@ class Cnv:
             there = tuple(found.values())
         most = MAX_BOARDS if names is None else len(there)
         return search(self._scope, self._ports, self._objects, there[:most], text, limit, len(there) > most)
+
+    def _find(self, name: str, revision: int | None) -> Board:
+        return self.board(name).get(revision)
 
 
 def _listed(archived: bool) -> tuple[str, ...]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, get_args
 
-from threefold.errors import BytesGone, Expired, InvalidInput, NotFound, Purged
+from threefold.errors import BytesGone, InvalidInput, NotFound
 from threefold.model.clean import storable
 from threefold.model.query import LISTS, ListName
-from threefold.model.ref import ConvRef, parse_ref
+from threefold.model.ref import ConvRef, ObjectRef, parse_ref
 from threefold.model.scope import Scope, check_id
 from threefold.model.times import Moment, parse_moment
 from threefold.ports import CatalogQuery
@@ -23,7 +23,9 @@ from threefold.text.excerpt import EXCERPT_SIZE
 if TYPE_CHECKING:
     # Loaded where they are used: who searches need not wait for what records, and for the values it is made of.
     from threefold.model.commit import Commit, Outcome
+    from threefold.model.paging import Cursor
     from threefold.model.record import CatalogEntry, Conversation, StoredTurn, Timeline
+    from threefold.model.resolved import Resolved, Shown
     from threefold.model.retention import Receipt
     from threefold.model.turn import Turn
     from threefold.realms.conv.recorder import TurnHandle
@@ -171,10 +173,10 @@ class Conv:
             ),
         )
 
-    def conversations(self, limit: int = 20, after: Conversation | None = None) -> tuple[Conversation, ...]:
+    def conversations(self, limit: int = 20, after: Conversation | Cursor | None = None) -> tuple[Conversation, ...]:
         """Conversations, the last active first; `after` is the last one of the page before."""
         check_limit(limit, MAX_LIMIT)
-        cursor = None if after is None else (after.last_activity, after.id)
+        cursor = None if after is None else (after.cursor.at, after.cursor.id)
         return self._ports.store.conversations(self._scope, self._ports.clock(), limit, cursor)
 
     def turns(
@@ -185,7 +187,7 @@ class Conv:
         until: Moment = None,
         order: Literal["oldest", "newest"] = "oldest",
         limit: int = 20,
-        after: CatalogEntry | None = None,
+        after: CatalogEntry | Cursor | None = None,
     ) -> tuple[CatalogEntry, ...]:
         """The catalog: turns in order with what each was about.
 
@@ -212,7 +214,7 @@ class Conv:
             until=None if until is None else parse_moment(until, "until"),
             newest_first=order == "newest",
             limit=limit,
-            after=None if after is None else (after.started, after.conversation, after.turn),
+            after=None if after is None else after.cursor,
         )
         return self._ports.store.catalog(self._scope, query)
 
@@ -309,13 +311,25 @@ class Conv:
         Raises:
             NotFound (Expired, Purged): it is not there (any more). Forbidden: it belongs to another app of the user.
         """
-        from threefold.model.record import StoredTurn
+        from threefold.realms.conv.showing import stored
 
-        found = self._ports.store.turn(self._scope, ref.conversation or "", ref.turn, self._ports.clock())
-        if found == "expired":
-            raise Expired(f"{ref}: its time to live is over")
-        if found == "purged":
-            raise Purged(f"{ref}: it was removed")
-        if not isinstance(found, StoredTurn):
-            raise NotFound(f"{ref}: no such turn")
-        return found
+        return stored(self._ports.store, self._scope, ref, self._ports.clock())
+
+    def resolve(self, ref: ConvRef | ObjectRef) -> Resolved:
+        """The object that a parsed reference names: something of a turn, or a whole conversation.
+
+        Raises:
+            NotFound (Expired, Purged): it is not there (any more). Forbidden: it belongs to another app of the user.
+        """
+        from threefold.realms.conv.resolve import resolve
+        from threefold.realms.conv.showing import conversation
+
+        if isinstance(ref, ObjectRef):
+            return conversation(self._ports.store, self._scope, ref, self._ports.clock())
+        return resolve(ref, self.stored(ref))
+
+    def show(self, refs: Sequence[ConvRef | ObjectRef], size: int = 300) -> Mapping[str, Shown]:
+        """What parsed references name, by reference, with at most `size` characters of text; see `Shown`."""
+        from threefold.realms.conv.showing import show
+
+        return show(self._ports.store, self._scope, refs, size, self._ports.clock())

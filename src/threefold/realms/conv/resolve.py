@@ -8,7 +8,7 @@ from typing import Any
 
 from threefold.errors import NotFound
 from threefold.model.codec import log_to_json
-from threefold.model.record import Block, StoredTurn
+from threefold.model.record import Block, StoredTurn, TurnRecord
 from threefold.model.ref import ConvRef
 from threefold.model.resolved import Resolved
 from threefold.model.times import iso
@@ -33,29 +33,33 @@ def resolve(ref: ConvRef, stored: StoredTurn) -> Resolved:
     Raises:
         NotFound: the turn is there, but has no such object.
     """
-    record = stored.record
+    record, began = stored.record, stored.record.log.started
     if ref.family == "fi":
         file = next((f for f in record.files if f.path == ref.body), None)
         if file is None:
             raise NotFound(f"{ref}: the turn has no such file; it has {_listed(f.path for f in record.files)}")
         card = {"path": file.path, "digest": file.digest, "size": file.size, "mime": file.mime}
-        return Resolved(str(ref), "file", card, None, file)
+        return Resolved(str(ref), "file", card, None, file, file.path.rpartition("/")[2], began)
     if ref.family == "so":
-        return Resolved(str(ref), "sources", _sources(ref, stored))
+        return Resolved(str(ref), "sources", _sources(ref, stored), at=began)
     if ref.body == LOG_PATH:
-        return Resolved(str(ref), "turn", {**view_to_json(materialise(stored)), "log": log_to_json(record.log)})
+        value = {**view_to_json(materialise(stored)), "log": log_to_json(record.log)}
+        return Resolved(str(ref), "turn", value, title=record.title or "", at=began)
     block, part = _block(ref, stored)
     kind = _KINDS[block.type]
     value = {"type": block.type, "at": iso(block.at), "text": block.text, **block.meta}
     if part == "anchors":
-        return Resolved(str(ref), kind, block.meta["anchors"], "\n".join(block.meta["anchors"]))
+        return Resolved(str(ref), kind, block.meta["anchors"], "\n".join(block.meta["anchors"]), at=block.at)
     if part == "result":
-        return Resolved(
-            str(ref),
-            kind,
-            {"name": block.meta["name"], "status": block.meta["status"], "result": block.meta.get("result")},
-        )
-    return Resolved(str(ref), kind, {k: v for k, v in value.items() if v is not None}, block.text)
+        step = {"name": block.meta["name"], "status": block.meta["status"], "result": block.meta.get("result")}
+        return Resolved(str(ref), kind, step, at=block.at)
+    return Resolved(str(ref), kind, {k: v for k, v in value.items() if v is not None}, block.text, at=block.at)
+
+
+def spoken(record: TurnRecord) -> str:
+    """What was said in a turn, one message after the other."""
+    said = (block for block in record.log.blocks if _KINDS.get(block.type) == "message" and block.text)
+    return "\n".join(f"{'user' if block.type.startswith('user') else 'assistant'}: {block.text}" for block in said)
 
 
 def _block(ref: ConvRef, stored: StoredTurn) -> tuple[Block, str]:

@@ -11,9 +11,11 @@ from typing import Any
 from threefold.errors import Forbidden, InvalidInput, NotFound
 from threefold.model.clean import storable
 from threefold.model.document import Document, Ingested, Library, Passage, Strategy
+from threefold.model.paging import Cursor
 from threefold.model.query import LISTS, ListName
 from threefold.model.record import TurnRecord
-from threefold.model.resolved import Resolved
+from threefold.model.ref import ObjectRef
+from threefold.model.resolved import Resolved, Shown
 from threefold.model.retention import Receipt, Target
 from threefold.model.scope import Scope
 from threefold.realms.doc import places
@@ -22,7 +24,7 @@ from threefold.realms.doc.folders import Folder, IngestedFolder, ingest_folder, 
 from threefold.realms.doc.ingesting import Settings, given, ingest
 from threefold.realms.doc.keeping import from_record, passage_of
 from threefold.realms.doc.quotations import context_of
-from threefold.realms.doc.resolving import referred, resolved
+from threefold.realms.doc.resolving import referred, resolved, show
 from threefold.realms.doc.retrieving import MAX_LIMIT, Asked, Retrieved, retrieve
 from threefold.realms.doc.shelf import Shelf
 from threefold.realms.places import SEEN_FROM, Place
@@ -210,13 +212,15 @@ class Doc:
         _, record = self._found(id_or_source)
         return tuple(passage_of(record.conversation, row) for row in record.rows)
 
-    def list(self, limit: int = 20, after: Document | None = None, shared: bool = False) -> tuple[Document, ...]:
+    def list(
+        self, limit: int = 20, after: Document | Cursor | None = None, shared: bool = False
+    ) -> tuple[Document, ...]:
         """Documents of this handle, those last changed first; `after` is the last one of the page before.
 
         With `shared` those of the tenant and of everyone too.
         """
         _check_limit(limit)
-        cursor = None if after is None else (after.updated, after.id)
+        cursor = None if after is None else (after.cursor.at, after.cursor.id)
         found: list[Document] = []
         for place in SEEN_FROM[self._place] if shared else (self._place,):
             found += Shelf.at(self._scope, self._ports, place).page(limit, cursor)
@@ -243,6 +247,10 @@ class Doc:
         """
         parsed, _, record = referred(self._scope, self._ports, self._place, ref)
         return resolved(parsed, record)
+
+    def show(self, refs: Sequence[ObjectRef], size: int = 300) -> Mapping[str, Shown]:
+        """What parsed references name, by reference, with at most `size` characters of text; see `Shown`."""
+        return show(self._scope, self._ports, self._place, refs, size)
 
     def read(self, ref: str) -> bytes:
         """The exact bytes that were given, where they are kept, else the text; of a chunk its text.

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
 from threefold.errors import Expired, InvalidInput, NotFound, Purged
 from threefold.model.record import StoredTurn, TurnRecord
 from threefold.model.ref import ObjectRef, parse_ref
-from threefold.model.resolved import Resolved
+from threefold.model.resolved import Resolved, Shown, cut
+from threefold.model.rows import RowKey
 from threefold.model.scope import Scope
 from threefold.realms.doc import places
 from threefold.realms.doc.keeping import ORIGINAL, from_record, passage_of
@@ -45,10 +49,56 @@ def resolved(ref: ObjectRef, record: TurnRecord) -> Resolved:
     """
     document = from_record(record)
     if ref.fragment is None:
-        return Resolved(str(ref), "document", document.as_json(), None, file_of(record, ORIGINAL))
+        file = file_of(record, ORIGINAL)
+        return Resolved(str(ref), "document", document.as_json(), None, file, document.title, document.updated)
     row = next((row for row in record.rows if row.path == ref.fragment), None)
     if row is None:
         raise NotFound(f"{ref}: the document has no such chunk; it may have changed: see {document.ref}")
     passage = passage_of(document.id, row)
     value = {**passage.as_json(), "document": document.id, "source": document.source, "title": document.title}
-    return Resolved(str(ref), "chunk", value, passage.text)
+    above = " › ".join((document.title or document.source, *passage.headings))
+    return Resolved(str(ref), "chunk", value, passage.text, None, above, document.updated)
+
+
+def show(scope: Scope, ports: Ports, place: Place, refs: Sequence[ObjectRef], size: int) -> Mapping[str, Shown]:
+    """What references name, by reference. Of a document that is not looked into only its beginning is read."""
+    by_document: dict[str, list[ObjectRef]] = {}
+    for ref in refs:
+        by_document.setdefault(ref.id, []).append(ref)
+    shown: dict[str, Shown] = {}
+    for named in by_document.values():
+        chunks = [ref for ref in named if ref.fragment is not None]
+        try:
+            shelf, record = _read(scope, ports, place, named[0], whole=bool(chunks))
+        except NotFound as error:
+            shown |= {str(ref): Shown.missing(str(ref), error) for ref in named}
+            continue
+        for ref in named:
+            try:
+                found = resolved(ref, record).shown(size)
+            except NotFound as error:
+                found = Shown.missing(str(ref), error)
+            if ref.fragment is None:
+                found = replace(found, text=cut(_beginning(shelf, record), size))
+            shown[str(ref)] = found
+    return shown
+
+
+def _read(scope: Scope, ports: Ports, place: Place, ref: ObjectRef, whole: bool) -> tuple[Shelf, TurnRecord]:
+    """A document, with its chunks where it is read `whole`; why it is not there is told of it either way."""
+    where = places.of_id(ref.id)
+    if not whole and where in SEEN_FROM[place]:
+        shelf = Shelf.at(scope, ports, where)
+        record = shelf.light(ref.id)
+        if record is not None:
+            return shelf, record
+    _, shelf, record = referred(scope, ports, place, str(ref))
+    return shelf, record
+
+
+def _beginning(shelf: Shelf, record: TurnRecord) -> str:
+    if record.rows:
+        return record.rows[0].text
+    key = RowKey(record.conversation, record.turn, 0)
+    first = shelf.rows([key]).get(key)
+    return "" if first is None else first.row.text

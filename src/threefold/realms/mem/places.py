@@ -54,6 +54,11 @@ def of_id(record: str) -> Place:
     return place
 
 
+def is_id(record: str) -> bool:
+    """Whether memories have such ids."""
+    return places.of_id(record, _OWN) is not None
+
+
 def prefix(place: Place) -> str:
     """How ids of a place begin."""
     return places.prefix(place, _OWN)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from hashlib import blake2b
@@ -13,6 +13,9 @@ from typing import Any
 
 from threefold.errors import Conflict, Forbidden, InvalidInput, NotFound
 from threefold.model.memory import HELD, Layer, Memory, Revision, Signal, Status, Visibility
+from threefold.model.paging import Cursor
+from threefold.model.ref import ObjectRef
+from threefold.model.resolved import Resolved, Shown
 from threefold.model.retention import Receipt, Target
 from threefold.model.scope import Scope
 from threefold.model.times import parse_moment
@@ -30,6 +33,7 @@ from threefold.realms.mem.recalling import MAX_LIMIT, Mode, Recall, Wanted, reca
 from threefold.realms.mem.reconciling import Proposal, apply_proposal, propose, undo_proposal
 from threefold.realms.mem.scores import Scores, scores
 from threefold.realms.mem.shelf import Shelf
+from threefold.realms.mem.showing import memory_ref, resolved, show
 from threefold.realms.mem.syncing import sync
 from threefold.realms.places import Place
 from threefold.realms.redacting import Pass
@@ -270,12 +274,12 @@ class Mem:
         owner: str | None = None,
         statuses: Collection[Status] | None = None,
         limit: int = 20,
-        after: Memory | None = None,
+        after: Memory | Cursor | None = None,
     ) -> tuple[Memory, ...]:
         """Memories, those last touched first; `after` is the last one of the page before."""
         wanted = self._wanted(layers, tags, kinds, owner, 0.0, 0.0, statuses)
         _check_limit(limit)
-        cursor = None if after is None else (after.touched, after.id)
+        cursor = None if after is None else (after.cursor.at, after.cursor.id)
         ids: list[str] = []
         for place in places.of_layers(wanted.layers):
             labels = wanted.labels(self._scope.agent is not None, place)
@@ -283,7 +287,7 @@ class Mem:
         found = list(self._shelf.memories(ids).values())
         return tuple(sorted(found, key=lambda record: (record.touched, record.id), reverse=True)[:limit])
 
-    def proposals(self, limit: int = 20, after: Memory | None = None) -> tuple[Memory, ...]:
+    def proposals(self, limit: int = 20, after: Memory | Cursor | None = None) -> tuple[Memory, ...]:
         """What waits for the person's word, newest first."""
         waiting: tuple[Status, ...] = ("proposed",)
         return self.list(statuses=waiting, limit=limit, after=after)
@@ -318,6 +322,25 @@ class Mem:
         if not isinstance(limit, int) or isinstance(limit, bool) or not 1 <= limit <= SIZE:
             raise InvalidInput(f"limit {limit!r} must be a whole number from 1 to {SIZE}")
         return hotset(self._scope, self._ports, goal, limit, places.SEEN_FROM[self._place], found)
+
+    def resolve(self, ref: ObjectRef) -> Resolved:
+        """The memory that a parsed reference names. Raises as `get`."""
+        return resolved(self.get(memory_ref(ref).id))
+
+    def show(self, refs: Sequence[ObjectRef], size: int = 300) -> Mapping[str, Shown]:
+        """What parsed references name, by reference, with at most `size` characters of text; see `Shown`."""
+        try:
+            kept = self._shelf.memories(dict.fromkeys(ref.id for ref in refs if places.is_id(ref.id)))
+        except Forbidden:  # one is another app's; each is told of alone
+            return show(refs, self.get, size)
+        seen = {id_: record for id_, record in kept.items() if self._may_see(record)}
+
+        def find(id_: str) -> Memory:
+            if id_ not in seen:
+                raise _not_there(id_)
+            return seen[id_]
+
+        return show(refs, find, size)
 
     def policy(self, agent: str | None = None) -> Policy:
         """What agents may do, or one of them."""
@@ -406,13 +429,17 @@ class Mem:
             raise Forbidden(f"memory {id_!r} is shared; it is curated by the operator, not by one user")
 
     def _seen(self, id_: str) -> Kept:
-        if not set(places.LAYERS_OF[places.of_id(id_)]) <= set(places.SEEN_FROM[self._place]):
-            raise _not_there(id_)
-        kept = self._shelf.one(id_)
-        hidden = "user" if self._scope.agent is not None else "agent"
-        if kept.record.visibility == hidden:
+        kept = self._shelf.one(id_) if self._in_sight(id_) else None
+        if kept is None or not self._may_see(kept.record):
             raise _not_there(id_)
         return kept
+
+    def _in_sight(self, id_: str) -> bool:
+        return set(places.LAYERS_OF[places.of_id(id_)]) <= set(places.SEEN_FROM[self._place])
+
+    def _may_see(self, record: Memory) -> bool:
+        hidden = "user" if self._scope.agent is not None else "agent"
+        return self._in_sight(record.id) and record.visibility != hidden
 
     def _wanted(
         self,

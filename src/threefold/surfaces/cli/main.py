@@ -22,6 +22,7 @@ from threefold.surfaces.cli import (
     ingesting,
     memories,
     reading,
+    services,
     threads,
     transfer,
     work,
@@ -55,7 +56,8 @@ def parser() -> argparse.ArgumentParser:
     _common(root, fresh=True)
     commands = root.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for module in (
-        demonstration, histories, reading, threads, memories, ingesting, documents, asking, transfer, care, work,
+        demonstration, histories, reading, threads, memories, ingesting, documents, asking, services, transfer, care,
+        work,
     ):  # fmt: skip
         module.add_commands(commands)
     for command in commands.choices.values():
