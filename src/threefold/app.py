@@ -18,7 +18,7 @@ from threefold.backends.opening import open_backend
 from threefold.embedders.opening import open_embedder
 from threefold.errors import Conflict, Forbidden, IntegrityError, InvalidInput, NotFound
 from threefold.jobs.collect import GRACE, collect_blobs, count_unreferenced
-from threefold.model.ref import parse_ref
+from threefold.model.ref import ConvRef, parse_ref
 from threefold.model.scope import Scope, check_id
 from threefold.model.times import Moment
 from threefold.model.times import now as system_clock
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from threefold.jobs.worker import Worker
     from threefold.model.context import ComputedContext
     from threefold.model.document import Extracted
+    from threefold.model.paging import Cursor
     from threefold.model.resolved import Resolved, Shown
     from threefold.model.retention import Receipt
     from threefold.model.turn import Turn
@@ -315,7 +316,7 @@ class Threefold:
         def of(caller: Caller) -> Realms:
             handle = Handle(caller.scope, self)
             cnv = Cnv(caller.scope, self._ports, self.services(caller).objects)
-            return Realms(handle.conv, handle.mem, handle.doc, cnv, handle.context)
+            return Realms(handle.conv, handle.mem, handle.doc, cnv, handle.context, handle.thread, handle.threads)
 
         return registry(of)
 
@@ -596,7 +597,7 @@ class Handle:
         return Thread(self.scope, self._ports, name)
 
     def threads(
-        self, limit: int = 20, after: ThreadEntry | None = None, archived: bool = False
+        self, limit: int = 20, after: ThreadEntry | Cursor | None = None, archived: bool = False
     ) -> tuple[ThreadEntry, ...]:
         """Threads, those last written to first, with `archived` ones too; `after` is the last one of the page before.
 
@@ -637,6 +638,20 @@ class Handle:
         """
         return self.objects.describe(list(refs), size)
 
+    def editions(self, ref: str, conversation: str | None = None) -> tuple[str, ...]:
+        """References of all editions of what a reference names, the oldest first.
+
+        Of a file of the record: those that were published or attached under its path in the same conversation; each
+        keeps its own reference and bytes. Of a board its revisions that can be read. Of all else the reference itself.
+
+        Raises:
+            as `resolve`.
+        """
+        found = parse_ref(self.resolve(ref, conversation).ref)
+        if isinstance(found, ConvRef):
+            return self.conv.editions(found)
+        return self.cnv.editions(found) if found.namespace == "cnv" else (str(found),)
+
     def read(self, ref: str, conversation: str | None = None) -> bytes:
         """The exact bytes behind a reference, checked against their hash.
 
@@ -662,7 +677,8 @@ class Handle:
         found = self.resolve(ref, conversation)
         if found.file is None:
             raise InvalidInput(f"reference {ref!r} names a {found.kind}, only files have links; use read")
-        url = self._ports.blobs.link(self.scope, found.file.digest, int(expires.total_seconds()))
+        where = self.doc.place(found.ref) if found.ref.startswith("doc:") else self.scope
+        url = self._ports.blobs.link(where, found.file.digest, int(expires.total_seconds()))
         if url is None:
             raise InvalidInput(f"blobs in {self._ports.blobs.place} have no URLs; use read, or keep them in s3://…")
         return url

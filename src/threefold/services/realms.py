@@ -14,6 +14,8 @@ from threefold.model.ref import parse_ref
 from threefold.model.resolved import Resolved, cut
 from threefold.realms.cnv import Cnv
 from threefold.realms.conv import Conv
+from threefold.realms.conv.threads import Thread
+from threefold.realms.conv.threads.values import ThreadEntry
 from threefold.realms.doc import Doc
 from threefold.realms.mem import Mem
 from threefold.services.calls import Caller
@@ -32,7 +34,7 @@ SIZE: Final = 8_000
 class Realms(NamedTuple):
     """What one caller can do with each realm; boards show what the caller may see, whatever is pinned to them.
 
-    `context` takes a goal, a thread, a budget and an engine.
+    `context` takes a goal, a thread, a budget and an engine; `threads` a limit, a cursor, whether archived ones too.
     """
 
     conv: Conv
@@ -40,6 +42,8 @@ class Realms(NamedTuple):
     doc: Doc
     cnv: Cnv
     context: Callable[[str, str | None, int, str | None], ComputedContext]
+    thread: Callable[[str], Thread]
+    threads: Callable[[int, Cursor | None, bool], Sequence[ThreadEntry]]
 
 
 Of = Callable[[Caller], Realms]

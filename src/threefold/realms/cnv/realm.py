@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 
 from threefold.errors import Conflict, Forbidden
@@ -19,7 +20,7 @@ from threefold.realms.cnv.keeping import ACTIVE, ARCHIVED, attached_label
 from threefold.realms.cnv.merging import Kept, stepped
 from threefold.realms.cnv.searching import MAX_BOARDS, BoardHits, search
 from threefold.realms.cnv.shelf import Shelf
-from threefold.realms.cnv.showing import look, resolved, show
+from threefold.realms.cnv.showing import board_ref, look, resolved, show
 from threefold.realms.cnv.writing import not_there
 from threefold.realms.redacting import Pass
 from threefold.realms.wiring import Ports
@@ -79,6 +80,11 @@ class Cnv:
             NotFound: it is not there, or not at this revision. Forbidden: it belongs to another app.
         """
         return resolved(ref, self._find)
+
+    def editions(self, ref: ObjectRef) -> tuple[str, ...]:
+        """References of the revisions of a board that can be read, the oldest first."""
+        steps = self._shelf.one(board_ref(ref).id).steps
+        return tuple(str(replace(ref, revision=step.revision)) for step in steps)
 
     def show(self, refs: Sequence[ObjectRef], size: int = 300) -> Mapping[str, Shown]:
         """What parsed references name, by reference, with at most `size` characters of text; see `Shown`."""
