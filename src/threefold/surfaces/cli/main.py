@@ -23,6 +23,7 @@ from threefold.surfaces.cli import (
     memories,
     reading,
     services,
+    serving,
     threads,
     transfer,
     work,
@@ -56,8 +57,8 @@ def parser() -> argparse.ArgumentParser:
     _common(root, fresh=True)
     commands = root.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for module in (
-        demonstration, histories, reading, threads, memories, ingesting, documents, asking, services, transfer, care,
-        work,
+        demonstration, histories, reading, threads, memories, ingesting, documents, asking, services, serving,
+        transfer, care, work,
     ):  # fmt: skip
         module.add_commands(commands)
     for command in commands.choices.values():

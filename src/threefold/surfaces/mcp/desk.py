@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
@@ -35,6 +35,10 @@ class At(NamedTuple):
     caller: Caller
 
 
+class Failed(ThreefoldError):
+    """A service raised what it should not."""
+
+
 class Desk:
     """Where one caller's requests are worked on."""
 
@@ -46,11 +50,9 @@ class Desk:
         """Run `work` in a thread. Who cancels is answered at once; the thread ends what it had begun.
 
         Raises:
-            whatever `work` raises. ThreefoldError: the store cannot be opened.
+            MCPError: `work` raised it. ThreefoldError: as `work` does, and whatever else it raises, as `Failed`.
         """
-        return await anyio.to_thread.run_sync(
-            partial(self._work, work), abandon_on_cancel=True, limiter=self._limiter
-        )
+        return await anyio.to_thread.run_sync(partial(self._work, work), abandon_on_cancel=True, limiter=self._limiter)
 
     async def ask(self, work: Callable[[At], T]) -> T:
         """Run `work` for what has no other way to tell of errors than the protocol's.
@@ -60,36 +62,26 @@ class Desk:
         """
         try:
             return await self.do(work)
-        except MCPError:
-            raise
         except ThreefoldError as error:
             theirs = isinstance(error, InvalidInput | NotFound | Forbidden)
             raise MCPError(INVALID_PARAMS if theirs else INTERNAL_ERROR, self.message(error)) from None
-        except Exception as error:
-            # Services are foreign code and may raise anything; the log has it, the client is told that it was so.
-            raise MCPError(INTERNAL_ERROR, self.failed("the request", error)) from None
 
-    def message(self, error: Exception) -> str:
+    def message(self, error: ThreefoldError) -> str:
         """An error's message, bounded and without places of this machine."""
         text = str(error).encode("utf-8", "replace").decode()
-        for place, name in self._places():
+        for place, name in {**self._opening.places, str(Path.home()): "~"}.items():
             text = text.replace(place, name)
         return text if len(text) <= _TOLD else text[: _TOLD - 1] + "…"
 
-    def failed(self, what: str, error: Exception) -> str:
-        """Log what nobody foresaw, and what is told of it."""
-        logger.error("%s failed", what, exc_info=error)
-        return f"{what} failed: {type(error).__name__}; the log of the server has more"
-
     def _work(self, work: Callable[[At], T]) -> T:
-        db, scope = self._opening.db(), self._caller.scope
-        handle = db.user(scope.user, scope.tenant, scope.app, scope.agent)
-        return work(At(db.services(self._caller), handle, self._caller))
-
-    def _places(self) -> Iterator[tuple[str, str]]:
-        db = self._opening.opened
-        if db is not None and db.name != ":memory:":
-            yield db.blobs_place, "the files of the store"
-            yield str(Path(db.name).expanduser()), "the store"
-            yield db.name, "the store"
-        yield str(Path.home()), "~"
+        scope = self._caller.scope
+        try:
+            with self._opening.used() as db:
+                handle = db.user(scope.user, scope.tenant, scope.app, scope.agent)
+                return work(At(db.services(self._caller), handle, self._caller))
+        except (ThreefoldError, MCPError):
+            raise
+        except Exception as error:
+            # Services are foreign code and may raise anything; the log has it, the client is told that it was so.
+            logger.exception("a request failed")
+            raise Failed(f"it failed: {type(error).__name__}; the log of the server has more") from error

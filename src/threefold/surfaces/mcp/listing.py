@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote, unquote
 
@@ -34,9 +34,13 @@ class Template(NamedTuple):
 
 
 # What is written otherwise than `<namespace>:<kind>:<id>`.
-_OWN: Final = {
+_OWN: Final[Mapping[str, Sequence[tuple[str, str, str]]]] = {
     "conv": (
-        ("conv:conversation:{conversation}", "conversation", "a conversation: its last turns, with what each was about"),
+        (
+            "conv:conversation:{conversation}",
+            "conversation",
+            "a conversation: what its turns were about",
+        ),
         ("conv:ar:conv_{conversation}.turn_{turn}.turn.log", "turn", "a turn: what was said in it"),
         ("conv:fi:conv_{conversation}.turn_{turn}.{+path}", "file", "a file of a turn: its bytes"),
     ),
@@ -53,7 +57,7 @@ def templates(at: At) -> tuple[Template, ...]:
         if at.caller.may(f"{namespace}:read"):
             kinds = at.services.about(namespace)["kinds"]
             each = _OWN.get(namespace) or [(f"{namespace}:{kind}:{{id}}", kind, kinds[kind]) for kind in kinds]
-            found += [Template(*parts, namespace) for parts in each]
+            found += [Template(uri, name, about, namespace) for uri, name, about in each]
     return tuple(found)
 
 

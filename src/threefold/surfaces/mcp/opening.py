@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 
 from threefold.app import Threefold
+from threefold.errors import Unavailable
 
 
 class Opening:
@@ -15,25 +17,60 @@ class Opening:
     def __init__(self, open_: Callable[[], Threefold]) -> None:
         self._open = open_
         self._db: Threefold | None = None
-        self._watching = list[Callable[[], None]]()
-        self._lock = threading.Lock()
+        self._watching = list[Callable[[], object]]()
+        self._using, self._closed = 0, False
+        self._free = threading.Condition()
 
-    def db(self) -> Threefold:
+    def open(self) -> Threefold:
         """The store.
 
         Raises:
-            ThreefoldError: it cannot be opened.
+            ThreefoldError: it cannot be opened, or was closed.
         """
-        with self._lock:
+        with self._free:
+            if self._closed:
+                raise Unavailable("the server is ending")
             if self._db is None:
                 self._db = self._open()
                 self._db.watch_services(self._changed)
             return self._db
 
+    @contextmanager
+    def used(self) -> Iterator[Threefold]:
+        """The store, which is not closed meanwhile.
+
+        Raises:
+            as `open`.
+        """
+        with self._free:
+            db = self.open()
+            self._using += 1
+        try:
+            yield db
+        finally:
+            with self._free:
+                self._using -= 1
+                self._free.notify_all()
+
+    def close(self, patience: float) -> bool:
+        """Close the store once nobody uses it; False where that took longer than `patience` seconds: it stays open."""
+        if not self._free.acquire(timeout=patience):
+            return False
+        with self._free:
+            self._free.release()
+            self._closed = True
+            free = self._free.wait_for(lambda: not self._using, patience)
+            if free and self._db is not None:
+                self._db.close()
+            return free
+
     @property
-    def opened(self) -> Threefold | None:
-        """The store, if it was opened."""
-        return self._db
+    def places(self) -> Mapping[str, str]:
+        """Where the store is on this machine, and what to say instead."""
+        if self._db is None or self._db.name == ":memory:":
+            return {}
+        blobs, folder = self._db.blobs_place, str(Path(self._db.name).expanduser())
+        return {blobs: "the files of the store", folder: "the store", self._db.name: "the store"}
 
     @contextmanager
     def watched(self, changed: Callable[[], object]) -> Iterator[None]:

@@ -42,6 +42,7 @@ MOST_BYTES: Final = 5 * 2**20
 # The code of the handshake's era; the later one has none of its own.
 _NOT_FOUND: Final = -32002
 _PLAIN: Final = "text/plain"
+_BYTES: Final = "application/octet-stream"
 
 
 class _Page(NamedTuple):
@@ -51,9 +52,7 @@ class _Page(NamedTuple):
     at: Mapping[str, str] | None
 
 
-async def list_resources(
-    ctx: ServerRequestContext[Desk], params: PaginatedRequestParams | None
-) -> ListResourcesResult:
+async def list_resources(ctx: ServerRequestContext[Desk], params: PaginatedRequestParams | None) -> ListResourcesResult:
     """Answer `resources/list`: the last conversations, the hotset, boards, documents, what apps list."""
     return await ctx.lifespan_context.ask(partial(_list, params.cursor if params else None))
 
@@ -71,9 +70,7 @@ async def list_templates(
     )
 
 
-async def read_resource(
-    ctx: ServerRequestContext[Desk], params: ReadResourceRequestParams
-) -> ReadResourceResult:
+async def read_resource(ctx: ServerRequestContext[Desk], params: ReadResourceRequestParams) -> ReadResourceResult:
     """Answer `resources/read`: the text, or the bytes of a file."""
     missing = _NOT_FOUND if ctx.protocol_version in HANDSHAKE_PROTOCOL_VERSIONS else INVALID_PARAMS
     return await ctx.lifespan_context.ask(partial(_read, str(params.uri), missing))
@@ -98,13 +95,10 @@ def _list(cursor: str | None, at: At) -> ListResourcesResult:
 
 
 def _resource(shown: Shown) -> Resource:
-    size = shown.more.get("size")
     return Resource(
         uri=uri_of(shown.ref),
         name=shown.title,
         description=shown.kind,
-        mime_type=_PLAIN,
-        size=size if isinstance(size, int) else None,
         annotations=None if shown.at is None else Annotations(last_modified=iso(shown.at)),
     )
 
@@ -120,8 +114,7 @@ def _read(uri: str, missing: int, at: At) -> ReadResourceResult:
     text = _text(at, found)
     if text is None:
         content = found.as_bytes()
-        mime = mimetypes.guess_type(found.title)[0] or "application/octet-stream"
-        return _blob(uri, len(content), mime, lambda: content)
+        return _blob(uri, len(content), mimetypes.guess_type(found.title)[0], lambda: content)
     return ReadResourceResult(contents=[TextResourceContents(uri=uri, mime_type=_PLAIN, text=cut(text, MOST))])
 
 
@@ -137,13 +130,13 @@ def _text(at: At, found: Resolved) -> str | None:
     return shown or json.dumps(found.value, ensure_ascii=False, indent=2)
 
 
-def _blob(uri: str, size: int, mime: str, read: Callable[[], bytes]) -> ReadResourceResult:
+def _blob(uri: str, size: int, mime: str | None, read: Callable[[], bytes]) -> ReadResourceResult:
     if size > MOST_BYTES:
         raise InvalidInput(
             f"the file has {size:,} bytes, over {MOST_BYTES:,}: `threefold show REF --raw >FILE` writes it to a file"
         )
     blob = base64.b64encode(read()).decode()
-    return ReadResourceResult(contents=[BlobResourceContents(uri=uri, mime_type=mime, blob=blob)])
+    return ReadResourceResult(contents=[BlobResourceContents(uri=uri, mime_type=mime or _BYTES, blob=blob)])
 
 
 def _token(page: _Page) -> str:

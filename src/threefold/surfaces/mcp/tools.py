@@ -73,13 +73,8 @@ async def call_tool(ctx: ServerRequestContext[Desk], params: CallToolRequestPara
     desk = ctx.lifespan_context
     try:
         value, text = await desk.do(partial(_call, params.name, params.arguments or {}))
-    except MCPError:
-        raise
     except ThreefoldError as error:
-        return _error(desk.message(error))
-    except Exception as error:
-        # An app's operation is foreign code and may raise anything; the log has it, the model is told that it was so.
-        return _error(desk.failed(params.name, error))
+        return CallToolResult(content=[TextContent(text=desk.message(error))], is_error=True)
     return CallToolResult(content=[TextContent(text=text)], structured_content=value)
 
 
@@ -120,7 +115,3 @@ def _tool(each: Operation) -> Tool:
 
 def _is_object(schema: Mapping[str, Any]) -> bool:
     return schema.get("type") == "object"
-
-
-def _error(message: str) -> CallToolResult:
-    return CallToolResult(content=[TextContent(text=message)], is_error=True)
