@@ -33,8 +33,13 @@ def add_commands(commands: Any) -> None:
         metavar="GRANT",
         help=f"what it may do, such as mem:read; may be repeated (default: {', '.join(DEFAULT_GRANTS)})",
     )
-    command.add_argument("--write", action="store_true", help="it may do everything that the user may")
-    command.add_argument("--agent", default="mcp", help="as whom it writes and proposes (default: mcp)")
+    command.add_argument("--write", action="store_true", help="every grant; held memories stay the person's to change")
+    command.add_argument(
+        "--agent",
+        default="mcp",
+        metavar="NAME",
+        help="as whom it writes: an agent only proposes memories; '' is the person (default: mcp)",
+    )
     command.add_argument("--app", help="it sees only what this app recorded")
     command.add_argument("--verbose", action="store_true", help="log what happens, on standard error")
     command.add_argument(
@@ -53,7 +58,7 @@ def mcp(context: Context, options: argparse.Namespace) -> int:
     grants = _grants(options)
     if options.print_config is not None:
         return _print(context, options)
-    scope = Scope(context.user, context.tenant, options.app, options.agent)
+    scope = Scope(context.user, context.tenant, options.app, options.agent or None)
     # Before anything is loaded: what is printed from here on is not for the client.
     lines, wire = own_wire()
     try:
@@ -71,7 +76,7 @@ def mcp(context: Context, options: argparse.Namespace) -> int:
             print(f"threefold mcp: a new store at {visible(context.store)}", file=sys.stderr, flush=True)
         return context.open(make=True, background=True)
 
-    serve(Opening(open_), Caller(scope, grants), lines, wire)
+    serve(Opening(open_, context.store), Caller(scope, grants), lines, wire)
     return 0
 
 

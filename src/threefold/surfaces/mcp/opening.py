@@ -12,10 +12,10 @@ from threefold.errors import Unavailable
 
 
 class Opening:
-    """A store to be opened; one that could not be is tried again with the next call."""
+    """A store to be opened, where its `name` says; one that could not be is tried again with the next call."""
 
-    def __init__(self, open_: Callable[[], Threefold]) -> None:
-        self._open = open_
+    def __init__(self, open_: Callable[[], Threefold], name: str = ":memory:") -> None:
+        self._open, self._name = open_, name
         self._db: Threefold | None = None
         self._watching = list[Callable[[], object]]()
         self._using, self._closed = 0, False
@@ -67,10 +67,10 @@ class Opening:
     @property
     def places(self) -> Mapping[str, str]:
         """Where the store is on this machine, and what to say instead."""
-        if self._db is None or self._db.name == ":memory:":
+        if self._name == ":memory:":
             return {}
-        blobs, folder = self._db.blobs_place, str(Path(self._db.name).expanduser())
-        return {blobs: "the files of the store", folder: "the store", self._db.name: "the store"}
+        blobs = {} if self._db is None else {self._db.blobs_place: "the files of the store"}
+        return {**blobs, str(Path(self._name).expanduser()): "the store", self._name: "the store"}
 
     @contextmanager
     def watched(self, changed: Callable[[], object]) -> Iterator[None]:

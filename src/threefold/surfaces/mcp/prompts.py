@@ -69,7 +69,8 @@ def _review(at: At, _: Given) -> str:
     if not found:
         return "No proposals wait. Say so."
     by_hand = "They run `threefold memories confirm ID` or `threefold memories reject ID` themselves."
-    act = "Then call `mem_confirm` or `mem_reject` for each." if at.caller.may("mem:write") else by_hand
+    theirs = at.caller.may("mem:write") and at.caller.scope.agent is None
+    act = "Then call `mem_confirm` or `mem_reject` for each." if theirs else by_hand
     return "\n\n".join([_REVIEW.format(act=act), *_lines(found)])
 
 

@@ -53,7 +53,7 @@ class ToldServer(Server[Desk]):
 
 def serving(store: Threefold | Opening, caller: Caller) -> Server[Desk]:
     """The server of a store as one caller may use it, for any transport and for the SDK's client in memory."""
-    opening = store if isinstance(store, Opening) else Opening(lambda: store)
+    opening = store if isinstance(store, Opening) else Opening(lambda: store, store.name)
 
     @asynccontextmanager
     async def lifespan(_: Server[Desk]) -> AsyncIterator[Desk]:

@@ -62,7 +62,7 @@ async def _open(opening: Opening) -> None:
     try:
         await anyio.to_thread.run_sync(opening.open, abandon_on_cancel=True)
     except ThreefoldError as error:
-        logger.error("%s", error)
+        logger.error("%s; `threefold doctor` says more", error)
 
 
 @contextmanager
