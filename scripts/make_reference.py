@@ -15,12 +15,14 @@ from threefold.app import Commons, Imported
 from threefold.archive.export import Exported
 from threefold.archive.restore import Restored
 from threefold.importers import KINDS, Skipped
+from threefold.model.board import Board, BoardRevision, Card, Comment, Looked, Rect, RenderedBoard, Suggestion
 from threefold.model.chat import Call, Reply, Tool, Usage
 from threefold.model.chat import Message as ChatMessage
 from threefold.model.document import Document, Extracted, Ingested, Library, Passage
 from threefold.model.memory import Evidence, Memory, Revision
+from threefold.model.paging import Cursor
 from threefold.model.record import CatalogEntry, Conversation, Feedback, Timeline
-from threefold.model.resolved import Resolved
+from threefold.model.resolved import Resolved, Shown
 from threefold.model.retention import Receipt
 from threefold.models.anthropic import AnthropicModel
 from threefold.models.judging import model_judge
@@ -28,6 +30,8 @@ from threefold.models.openai import OpenAIModel
 from threefold.models.scripted import Asked, ScriptedModel
 from threefold.models.summarizing import ModelSummarizer
 from threefold.models.wire import Patience
+from threefold.realms.cnv import BoardHandle, Cnv
+from threefold.realms.cnv.searching import BoardHit, BoardHits
 from threefold.realms.conv.hits import Hit, Results, Snippet
 from threefold.realms.conv.realm import Conv
 from threefold.realms.conv.recorder import TurnHandle
@@ -44,6 +48,7 @@ from threefold.realms.mem.policy import Policy
 from threefold.realms.mem.realm import Mem
 from threefold.realms.mem.recalling import Recall, Recalled
 from threefold.realms.mem.scores import Scores
+from threefold.services import Caller, Introduction, Operation, Service, Services, operation
 from threefold.surfaces.cli.main import parser
 from threefold.transfer import Comparison, Copied
 
@@ -60,6 +65,14 @@ SECTIONS: list[tuple[str, list[Any]]] = [
         [Mem, Memory, Evidence, Revision, Scores, Recall, Recalled, Hot, Policy, ImportedMemories, Synced],
     ),
     ("Documents", [Doc, Document, Passage, Retrieved, DocHit, Ingested, IngestedFolder, SkippedFile, Library]),
+    (
+        "Boards",
+        [
+            Cnv, BoardHandle, Board, Card, Rect, Comment, Suggestion, BoardRevision, Looked, BoardHits, BoardHit,
+            RenderedBoard,
+        ],
+    ),
+    ("Named services", [Services, Introduction, Operation, Caller, Service, operation]),
     ("Ranking", [threefold.Ranking]),
     (
         "Chat models",
@@ -72,7 +85,7 @@ SECTIONS: list[tuple[str, list[Any]]] = [
         "What comes back",
         [
             Results, Hit, Snippet, Conversation, CatalogEntry, Timeline, TurnView, Message, FileCard, StepView,
-            Feedback, Resolved, Receipt, Imported, Skipped, Exported, Restored, Copied,
+            Feedback, Resolved, Shown, Cursor, Receipt, Imported, Skipped, Exported, Restored, Copied,
             Comparison,
         ],
     ),
@@ -108,7 +121,7 @@ def _object(found: Any) -> str:
         return f"### `{shown}{_signature(found)}`\n\n{_doc(found)}"
     lines = [f"### {name}", _doc(found)]
     if dataclasses.is_dataclass(found):
-        lines.append("\n".join(f"- `{f.name}`: {_type(f.type)}" for f in dataclasses.fields(found)))
+        lines.append("\n".join(f"- `{f.name}`: {_type(f.type)}" for f in dataclasses.fields(found) if f.name[0] != "_"))
     for member, value in vars(found).items():
         if member.startswith("_"):
             continue

@@ -25,16 +25,21 @@ from threefold.app import Commons, Config, Handle, Threefold
 from threefold.app import open as open_store
 from threefold.app import restore as restore_store
 from threefold.errors import Unavailable
+from threefold.realms.cnv import BoardHandle, Cnv
 from threefold.realms.conv import Conv
 from threefold.realms.conv.recorder import TurnHandle
 from threefold.realms.conv.threads import Thread
 from threefold.realms.doc import Doc
 from threefold.realms.mem import Mem
+from threefold.services import Services
 
 THREADS = 32
 
 # What only makes an object: nothing to wait for.
-_MAKERS = frozenset({"user", "turn", "open_turn", "thread", "organization", "everyone"})
+_MAKERS = frozenset({"user", "turn", "open_turn", "thread", "board", "organization", "everyone", "services"})
+
+# Objects whose own methods are awaited.
+_FACED = (Handle, Commons, Conv, Mem, Doc, Cnv, BoardHandle, Thread, Services)
 
 
 class Done(Awaitable[Any]):
@@ -79,7 +84,7 @@ class Face:
     def _faced(self, value: Any) -> Any:
         if isinstance(value, TurnHandle):
             return AsyncTurn(value, self._pool)
-        return Face(value, self._pool) if isinstance(value, Handle | Commons | Conv | Mem | Doc | Thread) else value
+        return Face(value, self._pool) if isinstance(value, _FACED) else value
 
     def __dir__(self) -> list[str]:
         return [name for name in dir(self._target) if not name.startswith("_")]

@@ -18,7 +18,7 @@ from threefold.backends.opening import open_backend
 from threefold.embedders.opening import open_embedder
 from threefold.errors import Conflict, Forbidden, IntegrityError, InvalidInput, NotFound
 from threefold.jobs.collect import GRACE, collect_blobs, count_unreferenced
-from threefold.model.ref import parse_ref
+from threefold.model.ref import ConvRef, parse_ref
 from threefold.model.scope import Scope, check_id
 from threefold.model.times import Moment
 from threefold.model.times import now as system_clock
@@ -41,10 +41,12 @@ if TYPE_CHECKING:
     from threefold.jobs.worker import Worker
     from threefold.model.context import ComputedContext
     from threefold.model.document import Extracted
+    from threefold.model.paging import Cursor
     from threefold.model.resolved import Resolved, Shown
     from threefold.model.retention import Receipt
     from threefold.model.turn import Turn
     from threefold.ports import Objects
+    from threefold.realms.cnv import Cnv
     from threefold.realms.conv.recorder import TurnHandle
     from threefold.realms.conv.threads import Thread
     from threefold.realms.conv.threads.values import ThreadEntry
@@ -307,12 +309,14 @@ class Threefold:
 
     @cached_property
     def _registry(self) -> Registry:
+        from threefold.realms.cnv import Cnv
         from threefold.services.published import registry
         from threefold.services.realms import Realms
 
-        def of(scope: Scope) -> Realms:
-            handle = Handle(scope, self)
-            return Realms(handle.conv, handle.mem, handle.doc, handle.context)
+        def of(caller: Caller) -> Realms:
+            handle = Handle(caller.scope, self)
+            cnv = Cnv(caller.scope, self._ports, self.services(caller).objects)
+            return Realms(handle.conv, handle.mem, handle.doc, cnv, handle.context, handle.thread, handle.threads)
 
         return registry(of)
 
@@ -520,7 +524,7 @@ class Commons:
 
 
 class Handle:
-    """Everything one user can do. `conv` is the record, `mem` curated memory, `doc` documents."""
+    """Everything one user can do. `conv` is the record, `mem` curated memory, `doc` documents, `cnv` boards."""
 
     def __init__(self, scope: Scope, db: Threefold) -> None:
         self.scope = scope
@@ -543,16 +547,23 @@ class Handle:
         return Doc(self.scope, self._ports)
 
     @cached_property
+    def cnv(self) -> Cnv:
+        """Boards."""
+        from threefold.realms.cnv import Cnv
+
+        return Cnv(self.scope, self._ports, self.objects)
+
+    @cached_property
     def sources(self) -> Sources:
         """What contexts are made of: this scope's realms, for context engines to read.
 
-        Memory is seen as an agent sees it, since a context is for one: what is the person's alone stays theirs.
+        Memory and boards are seen as an agent sees them, since a context is for one: what is the person's alone stays
+        theirs.
         """
         from threefold.context.sources import Sources
-        from threefold.realms.mem import Mem
 
-        seen = Mem(replace(self.scope, agent=self.scope.agent or "agent"), self._ports)
-        return Sources(self.scope, self.conv, seen, self.doc, self.thread, self._ports.clock)
+        seen = Handle(replace(self.scope, agent=self.scope.agent or "agent"), self._db)
+        return Sources(self.scope, self.conv, seen.mem, self.doc, seen.cnv, self.thread, self._ports.clock)
 
     def context(
         self,
@@ -590,7 +601,7 @@ class Handle:
         return Thread(self.scope, self._ports, name)
 
     def threads(
-        self, limit: int = 20, after: ThreadEntry | None = None, archived: bool = False
+        self, limit: int = 20, after: ThreadEntry | Cursor | None = None, archived: bool = False
     ) -> tuple[ThreadEntry, ...]:
         """Threads, those last written to first, with `archived` ones too; `after` is the last one of the page before.
 
@@ -607,8 +618,9 @@ class Handle:
 
         return self._db.services(Caller(self.scope))
 
-    @cached_property
-    def _objects(self) -> Objects:
+    @property
+    def objects(self) -> Objects:
+        """What references of every namespace name, as this scope may see it."""
         return self.services.objects
 
     def resolve(self, ref: str, conversation: str | None = None) -> Resolved:
@@ -618,7 +630,7 @@ class Handle:
             InvalidInput: malformed. NotFound (Expired, Purged): not there (any more), or nobody publishes its
                 namespace. Forbidden: it is not this scope's to see.
         """
-        return self._objects.resolve(str(parse_ref(ref, conversation)))
+        return self.objects.resolve(str(parse_ref(ref, conversation)))
 
     def show(self, refs: Iterable[str], size: int = 300) -> Mapping[str, Shown]:
         """What references of any namespace name, now, by reference: each owner is asked once, as this scope.
@@ -628,7 +640,21 @@ class Handle:
         Raises:
             InvalidInput: a reference is malformed.
         """
-        return self._objects.describe(list(refs), size)
+        return self.objects.describe(list(refs), size)
+
+    def editions(self, ref: str, conversation: str | None = None) -> tuple[str, ...]:
+        """References of all editions of what a reference names, the oldest first.
+
+        Of a file of the record: those that were published or attached under its path in the same conversation; each
+        keeps its own reference and bytes. Of a board its revisions that can be read. Of all else the reference itself.
+
+        Raises:
+            as `resolve`.
+        """
+        found = parse_ref(self.resolve(ref, conversation).ref)
+        if isinstance(found, ConvRef):
+            return self.conv.editions(found)
+        return self.cnv.editions(found) if found.namespace == "cnv" else (str(found),)
 
     def read(self, ref: str, conversation: str | None = None) -> bytes:
         """The exact bytes behind a reference, checked against their hash.
@@ -655,7 +681,8 @@ class Handle:
         found = self.resolve(ref, conversation)
         if found.file is None:
             raise InvalidInput(f"reference {ref!r} names a {found.kind}, only files have links; use read")
-        url = self._ports.blobs.link(self.scope, found.file.digest, int(expires.total_seconds()))
+        where = self.doc.place(found.ref) if found.ref.startswith("doc:") else self.scope
+        url = self._ports.blobs.link(where, found.file.digest, int(expires.total_seconds()))
         if url is None:
             raise InvalidInput(f"blobs in {self._ports.blobs.place} have no URLs; use read, or keep them in s3://…")
         return url

@@ -470,3 +470,44 @@ def test_longer_texts_are_cut_and_said_to_be(published: threefold.Threefold) -> 
     assert len(json.dumps(whole, ensure_ascii=False)) < 3_000
     assert alice.services.call("conv", "get", ref=turn.ref, size=100_000)["cut"] is False
     assert len(alice.services.call("all", "fetch", id=turn.ref, size=100)["text"]) <= 100
+
+
+@pytest.mark.capability("references")
+def test_a_board_of_five_worlds_resolves_each_at_home(published: threefold.Threefold) -> None:
+    alice = published.user("alice")
+    refs = fill(alice)
+    board = alice.cnv.board("lisbon")
+    kinds = ("memory", "conversation", "file", "chunk", "issue", "turn", "document", "message")
+    for kind in kinds:
+        board.pin(refs[kind], note=f"a {kind}")
+    looked = board.look()
+    assert [each.shown.kind for each in looked] == list(kinds)
+    assert {each.shown.standing for each in looked} == {"there"}
+    for each in looked:
+        assert board.open(each.card).ref == each.card.ref
+    assert alice.read(refs["file"]) == b"# Plan"
+    # Each is found by what it shows now, not by what it showed when it was pinned.
+    alice.mem.update(alice.mem.list()[0].id, memory="prefers night boats")
+    alice.services.call("task", "upsert", id="7", title="Paint the gate")
+    assert [hit.ref for hit in alice.cnv.search("night boats")][:1] == [refs["memory"]]
+    assert [hit.ref for hit in alice.cnv.search("paint the gate")][:1] == [refs["issue"]]
+    assert refs["memory"] not in [hit.ref for hit in alice.cnv.search("trains")]
+    # A board lies on a board, also on itself, and nobody goes round in circles.
+    board.pin("cnv:lisbon")
+    alice.cnv.board("other").pin("cnv:lisbon@1")
+    board.pin("cnv:other")
+    assert {each.shown.standing for each in board.look()} == {"there"}
+    assert "cnv:lisbon" in board.render().refs.values()
+    # What is gone or not to be seen says so and stays a card.
+    alice.forget(conversation="trip")
+    published.withdraw("task")
+    now = {each.card.ref: each.shown.standing for each in board.look()}
+    assert now[refs["file"]] == now[refs["conversation"]] == now[refs["turn"]] == "gone"
+    assert (now[refs["issue"]], now[refs["memory"]]) == ("unknown", "there")
+    # A caller without a realm's grant sees nothing of it on a board either.
+    few = published.services(Caller(alice.scope, frozenset({"cnv:read", "mem:read"})))
+    seen = {card["ref"]: card["shown"] for card in few.call("cnv", "get", board="lisbon")["cards"]}
+    assert seen[refs["memory"]]["title"] == "prefers night boats"
+    assert seen[refs["chunk"]]["standing"] == "forbidden"
+    assert "60 euros" not in json.dumps(few.call("cnv", "render", board="lisbon"))
+    assert "60 euros" not in json.dumps(few.call("cnv", "search", query="visa costs 60 euros"))

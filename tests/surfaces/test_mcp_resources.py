@@ -61,9 +61,13 @@ def fill(db: threefold.Threefold, user: str = "ann", tenant: str = "default", wo
     memory = handle.mem.remember(f"prefers the {word} train")
     proposal = db.user(user, tenant, agent="mcp").mem.propose(f"likes the {word}", context="line one\nline two")
     document = handle.doc.ingest(f"# Guide\n\nThe {word} opens at nine.\n\n# More\n\nMuch more.", source=f"{word}.md")
+    board = handle.cnv.board(f"{word} wall")
+    board.pin(memory.ref, note=f"the {word} note")
+    board.attach("地図 a.b")
     db.embed_pending()
     chunk = handle.doc.chunks(document.id)[0].ref
-    return [turn.ref, "conv:conversation:地図%20a%2Eb", memory.ref, proposal.ref, document.ref, chunk]
+    return [turn.ref, "conv:conversation:地図%20a%2Eb", memory.ref, proposal.ref, document.ref, chunk,
+            f"cnv:{word}%20wall"]  # fmt: skip
 
 
 def text(contents: Any) -> str:
@@ -89,10 +93,10 @@ def test_what_is_listed_can_be_read_and_so_can_what_templates_lead_to(db: threef
 
     async def work(client: Client) -> None:
         listed = {each.uri: each for each in (await client.list_resources()).resources}
-        assert len(listed) == 4
+        assert len(listed) == 5
         assert all(uri.isascii() and " " not in uri for uri in listed)
         assert {each.name for each in listed.values()} == {
-            "harbour plans", "prefers the harbour train", "Guide", "Fix the door",
+            "harbour plans", "prefers the harbour train", "Guide", "harbour wall", "Fix the door",
         }  # fmt: skip
         for uri in listed:
             assert text(await client.read_resource(uri))
@@ -178,7 +182,7 @@ def test_templates_and_prompts_are_those_of_the_grants(db: threefold.Threefold, 
         return {each.uri_template.split(":")[0] for each in templates}, {each.name for each in prompts}, len(listed)
 
     assert session(db, names, mode) == (
-        {"conv", "mem", "doc", "task"}, {"recall", "remember", "review_proposals"}, 4,
+        {"conv", "mem", "doc", "cnv", "task"}, {"recall", "remember", "review_proposals"}, 5,
     )  # fmt: skip
     assert session(db, names, mode, caller(grants=frozenset({"mem:read"}))) == ({"mem"}, {"review_proposals"}, 1)
     assert session(db, names, mode, caller(grants=frozenset({"mem:propose"}))) == (set(), {"remember"}, 0)
@@ -245,6 +249,7 @@ def test_ids_that_begin_as_was_typed_are_completed(db: threefold.Threefold, mode
         assert await values(turn, "turn", "") == []
         assert await values("mem:record:{id}", "id", "mem_") == [refs[2].removeprefix("mem:record:")]
         assert await values("doc:{id}", "id", "doc_") == [refs[4].removeprefix("doc:")]
+        assert await values("cnv:{board}", "board", "HAR") == ["harbour wall"]
         assert await values("task:issue:{id}", "id", "") == ["7", "secret"]
         assert await values("task:picture:{id}", "id", "") == []
         assert await values("doc:{id}", "nothing", "") == []
@@ -310,6 +315,7 @@ def _guesses(schema: dict[str, Any], refs: list[str]) -> Iterator[dict[str, Any]
     needed = schema.get("required", [])
     for ref in refs if {"id", "ref", "refs"} & set(needed) else refs[:1]:
         known = {"query": "zeppelin", "goal": "zeppelin", "id": ref, "ref": ref, "refs": refs, "namespace": "mem"}
+        known |= {"name": "地図 a.b", "board": "zeppelin wall"}
         yield {name: known[name] for name in needed}
         if "conversation" in schema["properties"]:
             yield {**{name: known[name] for name in needed}, "conversation": "地図 a.b"}

@@ -138,8 +138,8 @@ def test_a_session_from_an_empty_place_to_a_memory_that_is_found(tmp_path: Path,
 def test_grants_and_the_agent_are_those_of_the_command_line(tmp_path: Path) -> None:
     async def narrow(client: Client) -> None:
         assert {each.name for each in (await client.list_tools()).tools} == {
-            "mem_search", "mem_list", "mem_proposals", "mem_get", "mem_history", "mem_hotset", "doc_upsert",
-            "doc_delete", "services", "about",
+            "mem_search", "mem_policy", "mem_list", "mem_proposals", "mem_get", "mem_history", "mem_hotset",
+            "doc_upsert", "doc_delete", "services", "about",
         }  # fmt: skip
 
     async def wide(client: Client) -> None:
@@ -270,7 +270,7 @@ def test_what_is_printed_for_a_host_starts_it(run: Run, tmp_path: Path, host: st
     async def work() -> None:
         with (tmp_path / "errors").open("w") as errlog:
             async with Client(stdio_client(parameters, errlog)) as client:
-                assert len((await client.list_tools()).tools) == 8
+                assert len((await client.list_tools()).tools) == 9
 
     asyncio.run(work())
     assert (tmp_path / "store").is_dir()

@@ -20,6 +20,7 @@ from threefold.realms.conv.threads import Thread
 PUBLIC = [
     "Act",
     "Agent",
+    "Caller",
     "Capability",
     "Commons",
     "Config",
@@ -33,6 +34,8 @@ PUBLIC = [
     "NotFound",
     "Purged",
     "Ranking",
+    "Resolved",
+    "Service",
     "Threefold",
     "ThreefoldError",
     "Tool",
@@ -40,6 +43,7 @@ PUBLIC = [
     "compare_stores",
     "copy_store",
     "open",
+    "operation",
     "restore",
 ]
 

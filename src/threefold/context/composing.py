@@ -36,6 +36,7 @@ def compose(intent: Intent, sources: Sources, gathered: Gathered, engine: str = 
         policies=intent.policies,
         memories=memories,
         knowledge=_of(entries, "organizational", "global"),
+        boards=_of(entries, "board"),
         documents=_of(entries, "document"),
         turns=_of(entries, "turn"),
         extra=_of(entries, "extra"),

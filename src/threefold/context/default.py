@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from threefold.context.boards import gather_boards
 from threefold.context.composing import compose
 from threefold.context.documents import gather_documents
 from threefold.context.engine import Compacted, EngineInfo
@@ -33,6 +34,7 @@ class DefaultEngine:
         gathered, terms = Gathered(), query_terms(intent.goal)
         gather_memories(gathered, intent, sources, self.limits, terms)
         shown = gather_thread(gathered, intent, sources, self.limits)
+        gather_boards(gathered, intent, sources, self.limits)
         gather_documents(gathered, intent, sources, self.limits, terms)
         gather_turns(gathered, intent, sources, self.limits, terms, shown)
         return gathered

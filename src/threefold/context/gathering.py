@@ -37,6 +37,8 @@ class Limits:
     global_: int = 5
     hotset: int = 8
     window: int = 50
+    boards: int = 3
+    cards: int = 50
     documents: int = 5
     turns: int = 30
     gate: float = GATE

@@ -14,12 +14,14 @@ from typing import Any, Final, Literal, NamedTuple, overload
 from threefold.model.context import SECTIONS, Section
 from threefold.text.tokens import count_tokens
 
-Kind = Literal["memory", "thread", "document", "turn", "extra"]
+Kind = Literal["memory", "thread", "board", "document", "turn", "extra"]
 KIND_OF: Final[Mapping[Section, Kind]] = {
     "working": "memory", "session": "memory", "longterm": "memory", "organizational": "memory", "global": "memory",
-    "thread": "thread", "document": "document", "turn": "turn", "extra": "extra",
+    "thread": "thread", "board": "board", "document": "document", "turn": "turn", "extra": "extra",
 }  # fmt: skip
-SHARES: Final[Mapping[Kind, float]] = {"memory": 0.3, "thread": 0.3, "document": 0.2, "turn": 0.2, "extra": 0.2}
+SHARES: Final[Mapping[Kind, float]] = {
+    "memory": 0.3, "thread": 0.3, "board": 0.2, "document": 0.2, "turn": 0.2, "extra": 0.2,
+}  # fmt: skip
 """What each kind is given at first, of those that found something; what it does not need goes to the others."""
 
 

@@ -26,13 +26,14 @@ _HEADINGS: Final[Mapping[Section, str]] = {
     "organizational": "## About the organization",
     "global": "## For everyone",
     "thread": "## The conversation so far",
+    "board": "## On attached boards",
     "document": "## From documents",
     "turn": "## From earlier conversations",
     "extra": "## More",
 }
 _LETTERS: Final[Mapping[Section, str]] = {
     "working": "m", "session": "m", "longterm": "m", "organizational": "k", "global": "k",
-    "thread": "c", "document": "d", "turn": "t", "extra": "x",
+    "thread": "c", "board": "b", "document": "d", "turn": "t", "extra": "x",
 }  # fmt: skip
 # A label in costs: as long as those of the first hundred.
 _SOME_LABEL: Final = "t99"

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from threefold.model.scope import Scope
+from threefold.realms.cnv import Cnv
 from threefold.realms.conv import Conv
 from threefold.realms.conv.threads import Thread
 from threefold.realms.doc import Doc
@@ -20,5 +21,6 @@ class Sources(NamedTuple):
     conv: Conv
     mem: Mem
     doc: Doc
+    cnv: Cnv
     thread: Callable[[str], Thread]
     clock: Callable[[], datetime]

@@ -10,7 +10,9 @@ from typing import Any, Final, Literal, get_args
 from threefold.model.chat import Message
 from threefold.model.times import iso
 
-Section = Literal["working", "session", "longterm", "organizational", "global", "thread", "document", "turn", "extra"]
+Section = Literal[
+    "working", "session", "longterm", "organizational", "global", "thread", "board", "document", "turn", "extra"
+]
 SECTIONS: Final[tuple[Section, ...]] = get_args(Section)
 """By priority: what stands further back is dropped first. `extra` is what other engines add."""
 # The agent that answers without a model, by quoting: what it said is an echo of what is kept elsewhere.
@@ -94,9 +96,9 @@ class ComputedContext:
     `background` is the same without the messages of the thread, which `messages` gives as messages.
 
     `memories` are a user's own (layers working, session, longterm), `knowledge` what is shared (organizational,
-    global), `turns` earlier ones of the record, `extra` what another engine added. `dropped` is what found no room or
-    was not to the point, `warnings` what could not be looked at. `user` is who asks, with `preferences` among the
-    memories.
+    global), `boards` cards of boards that are attached to the thread, `turns` earlier ones of the record, `extra` what
+    another engine added. `dropped` is what found no room or was not to the point, `warnings` what could not be looked
+    at. `user` is who asks, with `preferences` among the memories.
     """
 
     intent_id: str
@@ -112,6 +114,7 @@ class ComputedContext:
     policies: tuple[str, ...] = ()
     memories: tuple[Entry, ...] = ()
     knowledge: tuple[Entry, ...] = ()
+    boards: tuple[Entry, ...] = ()
     documents: tuple[Entry, ...] = ()
     turns: tuple[Entry, ...] = ()
     extra: tuple[Entry, ...] = ()
@@ -122,7 +125,7 @@ class ComputedContext:
     @property
     def entries(self) -> tuple[Entry, ...]:
         """Everything that was taken in but the thread, by priority."""
-        return (*self.memories, *self.knowledge, *self.documents, *self.turns, *self.extra)
+        return (*self.memories, *self.knowledge, *self.boards, *self.documents, *self.turns, *self.extra)
 
     @property
     def refs(self) -> Mapping[str, str]:

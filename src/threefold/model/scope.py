@@ -9,8 +9,8 @@ from threefold.errors import InvalidInput
 MAX_ID_BYTES = 1024
 # The realm of conversations.
 RECORD = "conv"
-# What belongs to a user: the record with the summaries of its threads, curated memory, documents.
-PERSONAL = (RECORD, "thread", "mem", "doc")
+# What belongs to a user: the record with the summaries of its threads, curated memory, documents, boards.
+PERSONAL = (RECORD, "thread", "mem", "doc", "cnv")
 
 
 def check_id(value: object, name: str) -> str:

@@ -173,7 +173,7 @@ def _described(hint: Any) -> Any:
 
 def _told(error: msgspec.ValidationError, takes: Mapping[str, Any]) -> str:
     """The library's message with the argument first: "limit: Expected `int`, got `str`"."""
-    said, at, path = str(error).rpartition(" - at `$")
+    said, at, path = str(error).replace(" | null`", "`").rpartition(" - at `$")
     where = path.rstrip("`").lstrip(".")
     if not at or not where:
         return str(error)

@@ -16,7 +16,6 @@ from threefold.services.realms import (
     Next,
     Object,
     Query,
-    RealmService,
     Reference,
     Size,
     after_of,
@@ -25,6 +24,7 @@ from threefold.services.realms import (
     owned,
 )
 from threefold.services.service import Ref, Service
+from threefold.services.threads import ThreadOperations
 
 Role = Literal["user", "assistant", "summary", "note", "attachment"]
 Roles = Annotated[list[Role] | None, "only what these said"]
@@ -111,7 +111,7 @@ class Conversations(TypedDict):
     next: str | None
 
 
-class ConvService(RealmService, Service):
+class ConvService(ThreadOperations, Service):
     """What happened, when, in what context."""
 
     namespace = "conv"
@@ -214,6 +214,12 @@ class ConvService(RealmService, Service):
         are cut.
         """
         return object_of(self._conv(caller).resolve(owned(ref, "conv")), size)
+
+    @operation()
+    def editions(self, caller: Caller, ref: Reference) -> dict[str, Any]:
+        """Get the references of all editions of a file in its conversation, the oldest first."""
+        conv = self._conv(caller)
+        return {"refs": [*conv.editions(conv.parse(ref))]}
 
     @operation("write")
     def feedback(

@@ -79,7 +79,7 @@ class Everything(RealmService, Service):
         """
         for realm in ("conv", "mem", "doc", "cnv"):
             caller.need(f"{realm}:read")
-        found = self._of(caller.scope).context(goal, thread, budget, engine)
+        found = self._of(caller).context(goal, thread, budget, engine)
         return {
             "text": found.text,
             "refs": dict(found.refs),

@@ -11,6 +11,7 @@ from threefold.model.memory import Layer, Memory, Status, Visibility
 from threefold.model.ref import ObjectRef
 from threefold.model.resolved import Resolved, Shown
 from threefold.realms.mem import Mem
+from threefold.realms.mem.policy import Rule
 from threefold.services.calls import Caller, operation
 from threefold.services.realms import Limit, Next, Query, RealmService, Why, after_of, next_of
 from threefold.services.service import Ref, Service
@@ -223,6 +224,31 @@ class MemService(RealmService, Service):
     def reconcile(self, caller: Caller, apply: Annotated[bool, "do it, in one transaction"] = False) -> dict[str, Any]:
         """Propose what to do about memories that say the same, more, the opposite, or are stale; and do it if told."""
         return self._mem(caller).reconcile(apply).as_json()
+
+    @operation("write")
+    def undo_reconcile(
+        self, caller: Caller, id: Annotated[str, "the proposal's id, as `reconcile` gave it"]
+    ) -> dict[str, Any]:
+        """Take back what a reconciling did; the ids of the memories that stand as they did before."""
+        return {"memories": [*self._mem(caller).undo_proposal(id)]}
+
+    @operation()
+    def policy(self, caller: Caller, agent: Annotated[str | None, "of one agent"] = None) -> dict[str, Any]:
+        """Get what agents may do with memory: nothing, propose, or hold some kinds at once."""
+        found = self._mem(caller).policy(agent)
+        return {"rule": found.rule, "kinds": [*found.kinds]}
+
+    @operation("write", idempotent=True)
+    def allow(
+        self,
+        caller: Caller,
+        rule: Annotated[Rule, "what agents may do"],
+        kinds: Kinds = None,
+        agent: Annotated[str | None, "only this agent"] = None,
+    ) -> dict[str, Any]:
+        """Set what agents may do with memory; with `auto` they hold `kinds` at once."""
+        found = self._mem(caller).allow(rule, kinds or (), agent)
+        return {"rule": found.rule, "kinds": [*found.kinds]}
 
     @operation("write", destructive=True, idempotent=True)
     def delete(self, caller: Caller, id: Id) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib.metadata import entry_points
 
 from threefold.errors import ThreefoldError
+from threefold.services.cnv import CnvService
 from threefold.services.conv import ConvService
 from threefold.services.doc import DocService
 from threefold.services.everything import Everything
@@ -24,7 +25,7 @@ def registry(of: Of) -> Registry:
         InvalidInput: what a package publishes is no service, or its namespace is reserved. Conflict: it is taken.
     """
     made = Registry()
-    for service in (Everything(of, made), ConvService(of), MemService(of), DocService(of)):
+    for service in (Everything(of, made), ConvService(of), MemService(of), CnvService(of), DocService(of)):
         made.publish(service, own=True)
     for entry in sorted(entry_points(group=GROUP), key=lambda each: each.name):
         try:

@@ -12,8 +12,10 @@ from threefold.model.context import ComputedContext
 from threefold.model.paging import Cursor
 from threefold.model.ref import parse_ref
 from threefold.model.resolved import Resolved, cut
-from threefold.model.scope import Scope
+from threefold.realms.cnv import Cnv
 from threefold.realms.conv import Conv
+from threefold.realms.conv.threads import Thread
+from threefold.realms.conv.threads.values import ThreadEntry
 from threefold.realms.doc import Doc
 from threefold.realms.mem import Mem
 from threefold.services.calls import Caller
@@ -30,15 +32,21 @@ SIZE: Final = 8_000
 
 
 class Realms(NamedTuple):
-    """What one scope can do with each realm. `context` takes a goal, a thread, a budget and an engine."""
+    """What one caller can do with each realm; boards show what the caller may see, whatever is pinned to them.
+
+    `context` takes a goal, a thread, a budget and an engine; `threads` a limit, a cursor, whether archived ones too.
+    """
 
     conv: Conv
     mem: Mem
     doc: Doc
+    cnv: Cnv
     context: Callable[[str, str | None, int, str | None], ComputedContext]
+    thread: Callable[[str], Thread]
+    threads: Callable[[int, Cursor | None, bool], Sequence[ThreadEntry]]
 
 
-Of = Callable[[Scope], Realms]
+Of = Callable[[Caller], Realms]
 
 
 class RealmService:
@@ -48,13 +56,16 @@ class RealmService:
         self._of = of
 
     def _conv(self, caller: Caller) -> Conv:
-        return self._of(caller.scope).conv
+        return self._of(caller).conv
 
     def _mem(self, caller: Caller) -> Mem:
-        return self._of(caller.scope).mem
+        return self._of(caller).mem
+
+    def _cnv(self, caller: Caller) -> Cnv:
+        return self._of(caller).cnv
 
     def _doc(self, caller: Caller) -> Doc:
-        return self._of(caller.scope).doc
+        return self._of(caller).doc
 
 
 class Paged(Protocol):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from threefold.errors import Unavailable
+from threefold.errors import Forbidden, NotFound, Unavailable
+from threefold.model.resolved import Resolved, Shown
 from threefold.text.terms import index_terms
 
 if TYPE_CHECKING:
@@ -65,3 +67,39 @@ class Clock:
     def advance(self, by: timedelta) -> None:
         """Move the clock."""
         self.at += by
+
+
+class ShownObjects:
+    """`Objects` over what it is told: `shown` has what each reference shows, and may be changed at any time.
+
+    What is not in it is gone. `asked` counts how often something was described.
+    """
+
+    def __init__(self, shown: Mapping[str, Shown] | None = None) -> None:
+        self.shown = dict(shown or {})
+        self.asked = 0
+
+    def put(self, ref: str, title: str, text: str = "", kind: str = "thing") -> str:
+        """Have a reference show something from now on; returns the reference."""
+        self.shown[ref] = Shown(ref, kind, title, text)
+        return ref
+
+    def describe(self, refs: Sequence[str], size: int = 300) -> Mapping[str, Shown]:
+        """See `Objects.describe`."""
+        self.asked += 1
+        gone = {ref: Shown(ref, standing="gone", why="it is not there") for ref in refs if ref not in self.shown}
+        found = {ref: self.shown[ref] for ref in refs if ref in self.shown}
+        return gone | {ref: replace(shown, text=shown.text[:size]) for ref, shown in found.items()}
+
+    def resolve(self, ref: str) -> Resolved:
+        """See `Objects.resolve`.
+
+        Raises:
+            NotFound: it is not there. Forbidden: it is shown as forbidden.
+        """
+        found = self.shown.get(ref)
+        if found is None or found.standing == "gone":
+            raise NotFound(f"{ref}: it is not there")
+        if found.standing == "forbidden":
+            raise Forbidden(f"{ref}: {found.why or 'it is not yours to see'}")
+        return Resolved(ref, found.kind, found.as_json(), found.text)

@@ -333,3 +333,9 @@ class Conv:
         from threefold.realms.conv.showing import show
 
         return show(self._ports.store, self._scope, refs, size, self._ports.clock())
+
+    def editions(self, ref: ConvRef) -> tuple[str, ...]:
+        """References of all editions of a file in its conversation, the oldest first; of all else the one given."""
+        from threefold.realms.conv.showing import editions
+
+        return editions(self._ports.store, self._scope, ref, self._ports.clock())

@@ -111,3 +111,20 @@ def _missing(store: Store, scope: Scope, ref: ObjectRef, now: datetime) -> Three
     if scope.app is not None and store.catalog(scope.owner, CatalogQuery(now, ref.id, limit=1)):
         return Forbidden(f"{ref}: the conversation belongs to another app")
     return NotFound(f"{ref}: no such conversation")
+
+
+def editions(store: Store, scope: Scope, ref: ConvRef, now: datetime) -> tuple[str, ...]:
+    """References of the files of a path in a conversation, the oldest first; of what is no file that one alone."""
+    if ref.family != "fi":
+        return (str(ref),)
+    found: list[str] = []
+    after = None
+    while True:
+        query = CatalogQuery(now, ref.conversation, limit=_LISTED, after=after, bare=True)
+        page = store.catalog(scope, query)
+        records = store.records(scope, [(each.conversation, each.turn) for each in page], now, rows=False)
+        having = (record for record in records if any(file.path == ref.body for file in record.files))
+        found += [str(replace(ref, turn=record.turn)) for record in having]
+        if len(page) < _LISTED:
+            return tuple(found)
+        after = page[-1].cursor

@@ -252,6 +252,10 @@ class Doc:
         """What parsed references name, by reference, with at most `size` characters of text; see `Shown`."""
         return show(self._scope, self._ports, self._place, refs, size)
 
+    def place(self, ref: str) -> Scope:
+        """The owner of the bytes of a document. Raises as `resolve`."""
+        return referred(self._scope, self._ports, self._place, ref)[1].where
+
     def read(self, ref: str) -> bytes:
         """The exact bytes that were given, where they are kept, else the text; of a chunk its text.
 

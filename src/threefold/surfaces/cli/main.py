@@ -8,12 +8,14 @@ import io
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from threefold import __version__
 from threefold.app import default_blobs, default_store
 from threefold.errors import ThreefoldError
 from threefold.surfaces.cli import (
     asking,
+    boards,
     care,
     chat,
     documents,
@@ -30,6 +32,7 @@ from threefold.surfaces.cli import (
 )  # fmt: skip
 from threefold.surfaces.cli import demo as demonstration
 from threefold.surfaces.cli.context import Context, warn
+from threefold.surfaces.cli.table import ServiceParser
 
 # So many objects more than were given back, then the garbage collector looks for cycles; usually 700.
 _COLLECT_AFTER = 50_000
@@ -57,12 +60,15 @@ def parser() -> argparse.ArgumentParser:
     _common(root, fresh=True)
     commands = root.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for module in (
-        demonstration, histories, reading, threads, memories, ingesting, documents, asking, services, serving,
-        transfer, care, work,
+        demonstration, histories, reading, threads, memories, boards, ingesting, documents, asking, services,
+        serving, transfer, care, work,
     ):  # fmt: skip
         module.add_commands(commands)
     for command in commands.choices.values():
         _common(command, fresh=False)
+        if isinstance(command, ServiceParser):
+            command.finish = partial(_common, fresh=False)
+            continue
         for act in acts_of(command).values():
             _common(act, fresh=False)
     return root
@@ -70,6 +76,8 @@ def parser() -> argparse.ArgumentParser:
 
 def acts_of(command: argparse.ArgumentParser) -> Mapping[str, argparse.ArgumentParser]:
     """The commands of a command, such as `list` of `memories`."""
+    if isinstance(command, ServiceParser):
+        return command.acts()
     for action in command._actions:  # noqa: SLF001 - no public way
         if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
             return dict(action.choices)

@@ -203,7 +203,7 @@ def show(context: Context, options: argparse.Namespace) -> int:
         found = handle.resolve(options.ref, options.conversation)
         if context.json:
             context.emit(found.as_json())
-        elif found.kind == "turn":
+        elif found.kind == "turn" and found.ref.startswith("conv:"):
             from threefold.realms.conv.view import materialise
 
             print_turn(materialise(handle.conv.stored(handle.conv.parse(options.ref, options.conversation))))
@@ -212,6 +212,9 @@ def show(context: Context, options: argparse.Namespace) -> int:
             mime = visible(file.mime or "unknown type")
             print(f"{visible(str(found.ref))}\n{counted(file.size, 'bytes')}, {mime}, SHA-256 {file.digest}")
             print("the exact bytes: add --raw")
+        elif found.content is not None:
+            print(f"{visible(found.ref)}\n{one_line(found.title or found.kind, 200)}")
+            print(f"{counted(len(found.content), 'bytes')}; the exact bytes: add --raw")
         else:
             print(visible(found.as_bytes().decode()))
     return 0

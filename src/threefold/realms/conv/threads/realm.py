@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Final, Literal
 
 from threefold.errors import Conflict, InvalidInput, Unavailable
+from threefold.model.paging import Cursor
 from threefold.model.scope import Scope, check_id
 from threefold.model.times import Moment, parse_moment
 from threefold.realms.conv.finding import MAX_LIMIT, check_limit
@@ -224,11 +225,11 @@ def archived_thread(name: str) -> Conflict:
 
 
 def list_threads(
-    scope: Scope, ports: Ports, limit: int = 20, after: ThreadEntry | None = None, archived: bool = False
+    scope: Scope, ports: Ports, limit: int = 20, after: ThreadEntry | Cursor | None = None, archived: bool = False
 ) -> tuple[ThreadEntry, ...]:
     """Threads that were made, those last written to first; see `Handle.threads`."""
     check_limit(limit, MAX_LIMIT)
-    states = list_states(scope, ports, limit, None if after is None else (after.active, after.name), archived)
+    states = list_states(scope, ports, limit, None if after is None else (after.cursor.at, after.cursor.id), archived)
     return tuple(ThreadEntry(state.name, _status(state), state.created, state.active) for state in states)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
+from threefold.model.paging import Cursor
 from threefold.model.times import iso
 from threefold.realms.conv.view import Message
 from threefold.text.tokens import count_tokens
@@ -91,6 +92,11 @@ class ThreadEntry:
     status: Status
     created: datetime
     active: datetime
+
+    @property
+    def cursor(self) -> Cursor:
+        """Where a page that ends with it ended."""
+        return Cursor(self.active, self.name)
 
     def as_json(self) -> dict[str, Any]:
         """The entry as plain JSON values."""
