@@ -35,7 +35,7 @@ class At(NamedTuple):
     caller: Caller
 
 
-class Failed(ThreefoldError):
+class _Failed(ThreefoldError):
     """A service raised what it should not."""
 
 
@@ -50,7 +50,7 @@ class Desk:
         """Run `work` in a thread. Who cancels is answered at once; the thread ends what it had begun.
 
         Raises:
-            MCPError: `work` raised it. ThreefoldError: as `work` does, and whatever else it raises, as `Failed`.
+            MCPError: `work` raised it. ThreefoldError: as `work` does, and whatever else it raises, as an error of ours.
         """
         return await anyio.to_thread.run_sync(partial(self._work, work), abandon_on_cancel=True, limiter=self._limiter)
 
@@ -84,4 +84,4 @@ class Desk:
         except Exception as error:
             # Services are foreign code and may raise anything; the log has it, the client is told that it was so.
             logger.exception("a request failed")
-            raise Failed(f"it failed: {type(error).__name__}; the log of the server has more") from error
+            raise _Failed(f"it failed: {type(error).__name__}; the log of the server has more") from error
