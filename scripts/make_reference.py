@@ -11,9 +11,9 @@ from typing import Any
 
 import threefold
 from threefold import aio, errors, ports
-from threefold.app import Commons, Imported
 from threefold.archive.export import Exported
 from threefold.archive.restore import Restored
+from threefold.handle import Commons, Imported
 from threefold.importers import KINDS, Skipped
 from threefold.model.board import Board, BoardRevision, Card, Comment, Looked, Rect, RenderedBoard, Suggestion
 from threefold.model.chat import Call, Reply, Tool, Usage

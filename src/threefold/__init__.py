@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from threefold.app import (
-    Commons,
-    Config,
-    Handle,
     Threefold,
     compare_stores,
     copy_store,
     open,  # noqa: A004 - `threefold.open()` reads as it is meant
     restore,
 )
+from threefold.config import Config
 from threefold.errors import (
     Conflict,
     Expired,
@@ -25,6 +23,7 @@ from threefold.errors import (
     ThreefoldError,
     Unavailable,
 )
+from threefold.handle import Commons, Handle
 from threefold.search.rank import Ranking
 
 if TYPE_CHECKING:

@@ -21,10 +21,12 @@ from functools import partial, wraps
 from pathlib import Path
 from typing import Any, Self
 
-from threefold.app import Commons, Config, Handle, Threefold
+from threefold.app import Threefold
 from threefold.app import open as open_store
 from threefold.app import restore as restore_store
+from threefold.config import Config
 from threefold.errors import Unavailable
+from threefold.handle import Commons, Handle
 from threefold.realms.cnv import BoardHandle, Cnv
 from threefold.realms.conv import Conv
 from threefold.realms.conv.recorder import TurnHandle

@@ -175,7 +175,13 @@ def test_a_service_refuses_without_the_grant_whoever_calls_it(published: threefo
     few = published.services(Caller(alice.scope, frozenset({"mem:read"})))
     assert [each.namespace for each in few.introductions()] == ["mem"]
     assert {each.full_name for each in few.operations()} == {
-        "mem_search", "mem_list", "mem_proposals", "mem_get", "mem_history", "mem_hotset",
+        "mem_search",
+        "mem_list",
+        "mem_proposals",
+        "mem_get",
+        "mem_history",
+        "mem_hotset",
+        "mem_policy",
     }  # fmt: skip
     assert few.call("mem", "search", query="trains")["memories"]
     for service, name, arguments in (
@@ -395,6 +401,7 @@ def test_nobody_reads_across_scopes_through_any_operation(published: threefold.T
     assert {each.standing for each in alice.show(refs.values()).values()} == {"there"}
 
 
+PINNED = "conv:ar:conv_trip.turn_1.user.prompt"
 CALLS: list[tuple[str, str, dict[str, Any]]] = [
     ("all", "context", {"goal": "visa"}), ("all", "search", {"query": "visa"}), ("conv", "list", {}),
     ("conv", "search", {"query": "harbour", "snippets": ["user"], "explain": True}),
@@ -406,7 +413,27 @@ CALLS: list[tuple[str, str, dict[str, Any]]] = [
     ("doc", "search", {"query": "visa", "explain": True}), ("doc", "context", {"query": "visa", "max_tokens": 50}),
     ("doc", "list", {}), ("doc", "stats", {}), ("doc", "get", {"id": "visa.md", "size": 5, "start": 2}),
     ("doc", "upsert", {"text": "# Tea\n\nGreen.", "source": "tea.md", "metadata": {"n": 1}}),
-    ("doc", "delete", {"id": "tea.md"}), ("task", "who", {}),
+    ("doc", "delete", {"id": "tea.md"}), ("task", "who", {}), ("task", "upsert", {"id": "8", "title": "x"}),
+    ("conv", "say", {"name": "chat", "role": "user", "text": "hello"}), ("conv", "threads", {}),
+    ("conv", "thread", {"name": "chat"}), ("conv", "archive", {"name": "chat"}),
+    ("conv", "editions", {"ref": "conv:fi:conv_trip.turn_1.files/plan.md"}),
+    ("mem", "allow", {"rule": "auto", "kinds": ["fact"]}), ("mem", "policy", {}),
+    ("cnv", "upsert", {"board": "lisbon", "title": "Lisbon 旅行"}), ("cnv", "list", {"attached": "trip"}),
+    ("cnv", "pin", {"board": "lisbon", "ref": PINNED, "note": "so it begins", "x": 1, "y": 0}), ("cnv", "list", {}),
+    ("cnv", "suggest", {"board": "cnv:lisbon", "ref": "task:issue:7", "why": "to be done"}),
+    ("cnv", "accept", {"board": "lisbon", "card": "task:issue:7"}),
+    ("cnv", "suggest_bin", {"board": "lisbon", "card": PINNED}),
+    ("cnv", "decline", {"board": "lisbon", "card": PINNED}),
+    ("cnv", "move", {"board": "lisbon", "card": PINNED, "x": 1.5, "y": 2}),
+    ("cnv", "resize", {"board": "lisbon", "card": PINNED, "w": 10, "h": 20}),
+    ("cnv", "annotate", {"board": "lisbon", "card": PINNED, "note": "anew"}),
+    ("cnv", "comment", {"board": "lisbon", "card": PINNED, "text": "好"}),
+    ("cnv", "bin", {"board": "lisbon", "card": PINNED}), ("cnv", "restore", {"board": "lisbon", "card": PINNED}),
+    ("cnv", "attach", {"board": "lisbon", "conversation": "trip"}), ("cnv", "get", {"board": "lisbon"}),
+    ("cnv", "get", {"board": "lisbon", "revision": 2}), ("cnv", "render", {"board": "lisbon", "budget": 100}),
+    ("cnv", "search", {"query": "door"}), ("cnv", "history", {"board": "lisbon"}),
+    ("cnv", "edit", {"board": "lisbon", "ops": [{"op": "archive"}, {"op": "bin", "card": PINNED}]}),
+    ("cnv", "remove", {"board": "lisbon", "card": PINNED}), ("cnv", "delete", {"board": "lisbon"}),
 ]  # fmt: skip
 OF_REFS = (
     ("all", "fetch", "id"), ("conv", "get", "ref"), ("mem", "get", "id"), ("mem", "history", "id"),
@@ -425,6 +452,10 @@ def test_what_operations_give_is_plain_and_fits_their_schema(published: threefol
     named += [("conv", "get", {"ref": refs[kind]}) for kind in ("conversation", "message", "file")]
     for service, name, argument in OF_REFS:
         named.append((service, name, {argument: refs["memory" if service == "mem" else "turn"]}))
+    alice.mem.remember("the harbour office opens at nine")
+    alice.mem.remember("The harbour office opens at 9.", tags=["hours"])
+    done_now = alice.services.call("mem", "reconcile", apply=True)
+    named.append(("mem", "undo_reconcile", {"id": done_now["id"]}))
     end = [("mem", "reject", {"id": alice.mem.propose("a proposal").id}), ("conv", "delete", {"conversation": "trip"})]
     for service, name, arguments in [*CALLS, *named, *end]:
         given = alice.services.call(service, name, arguments)
@@ -433,8 +464,7 @@ def test_what_operations_give_is_plain_and_fits_their_schema(published: threefol
         assert plain == given, (service, name)
         check(plain)
         done.add((service, name))
-    every = {(each.namespace, each.name) for each in alice.services.operations()}
-    assert every - done <= {(s, n) for s, n in every if s in ("cnv", "task")}
+    assert {(each.namespace, each.name) for each in alice.services.operations()} == done
 
 
 @pytest.mark.capability("services.output")
@@ -511,3 +541,30 @@ def test_a_board_of_five_worlds_resolves_each_at_home(published: threefold.Three
     assert seen[refs["chunk"]]["standing"] == "forbidden"
     assert "60 euros" not in json.dumps(few.call("cnv", "render", board="lisbon"))
     assert "60 euros" not in json.dumps(few.call("cnv", "search", query="visa costs 60 euros"))
+
+
+@pytest.mark.capability("references")
+def test_a_later_edition_has_its_own_reference_and_the_earlier_one_keeps_its_bytes(db: threefold.Threefold) -> None:
+    alice = db.user("alice")
+    for number in range(3):
+        with alice.turn("trip", turn=f"{number}") as turn:
+            turn.prompt("write it")
+            if number != 1:
+                turn.publish("plan.md", f"edition {number}".encode())
+            turn.publish("other.md", b"other")
+    with alice.turn("elsewhere", turn="9") as turn:
+        turn.publish("plan.md", b"of another conversation")
+        turn.answer("done")
+    refs = alice.editions("fi:2.outputs/plan.md", conversation="trip")
+    assert refs == ("conv:fi:conv_trip.turn_0.files/plan.md", "conv:fi:conv_trip.turn_2.files/plan.md")
+    assert [alice.read(ref) for ref in refs] == [b"edition 0", b"edition 2"]
+    assert alice.services.call("conv", "editions", ref=refs[1]) == {"refs": [*refs]}
+    memory = alice.mem.remember("prefers trains")
+    assert alice.editions(memory.ref) == (memory.ref,)
+    board = alice.cnv.board("lisbon")
+    board.pin(memory.ref)
+    board.rename("Lisbon in May")
+    assert alice.editions("cnv:lisbon") == ("cnv:lisbon@1", "cnv:lisbon@2")
+    assert alice.resolve("cnv:lisbon@1").title == "lisbon"
+    with pytest.raises(NotFound):
+        alice.editions("conv:fi:conv_trip.turn_1.files/plan.md")

@@ -197,6 +197,8 @@ def test_a_link_is_good_for_its_bytes_and_nothing_else(s3: str, tmp_path: Path) 
             db.user("bob").link(card.ref)
         with pytest.raises(InvalidInput):
             alice.link(turn.ref)
+        document = alice.doc.ingest(b"# Fares", source="fares.md")
+        assert fetch(alice.link(document.ref)) == (200, b"# Fares")
         alice.forget("trip")
         assert fetch(url)[0] == 404
 

@@ -23,7 +23,7 @@ from mcp_client import ERAS, text_of
 import threefold
 
 NOISY = '''
-import logging, os, subprocess, sys
+import logging, os, subprocess, sys, threading
 from threefold import Service, operation
 
 print("loaded")
@@ -44,12 +44,27 @@ class Noisy(Service):
         logging.getLogger("noisy").critical("logged")
         logging.getLogger().debug("whispered")
         return {"read": read, "said": "喧嘩"}
+
+    @operation()
+    def hang(self, caller) -> dict:
+        """Never end."""
+        print("hangs", file=sys.stderr, flush=True)
+        threading.Event().wait()
 '''
 
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
     return command_line(tmp_path)
+
+
+def install(folder: Path) -> None:
+    """An app that publishes its service, as an installed package does."""
+    (folder / "noisy.py").write_text(NOISY, "utf-8")
+    package = folder / "noisy-1.0.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: noisy\nVersion: 1.0\n", "utf-8")
+    (package / "entry_points.txt").write_text("[threefold.services]\nnoisy = noisy:Noisy\n", "utf-8")
 
 
 def environment(folder: Path) -> dict[str, str]:
@@ -154,11 +169,7 @@ def test_grants_and_the_agent_are_those_of_the_command_line(tmp_path: Path) -> N
 def test_whoever_prints_or_logs_only_the_protocol_is_on_standard_output(
     tmp_path: Path, arguments: tuple[str, ...]
 ) -> None:
-    (tmp_path / "noisy.py").write_text(NOISY, "utf-8")
-    package = tmp_path / "noisy-1.0.dist-info"
-    package.mkdir()
-    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: noisy\nVersion: 1.0\n", "utf-8")
-    (package / "entry_points.txt").write_text("[threefold.services]\nnoisy = noisy:Noisy\n", "utf-8")
+    install(tmp_path)
     with started(tmp_path, *arguments) as process:
         greet(process)
         send(process, "tools/call", 2, name="noisy_make", arguments={})
@@ -202,6 +213,23 @@ def test_it_ends_when_the_client_leaves_or_a_signal_says_so(tmp_path: Path, sign
     assert errors.decode().splitlines() == [f"threefold mcp: a new store at {tmp_path / 'store'}"]
     # Nothing of a store that was closed is left in its log.
     assert {each.suffix for each in (tmp_path / "store").iterdir() if each.is_file()} <= {".db", ".sqlite", ""}
+
+
+def test_a_call_that_never_ends_does_not_keep_it(tmp_path: Path) -> None:
+    install(tmp_path)
+    with started(tmp_path) as process:
+        greet(process)
+        send(process, "tools/call", 2, name="noisy_hang", arguments={})
+        assert process.stderr is not None
+        while process.stderr.readline() != b"hangs\n":
+            pass
+        send(process, "notifications/cancelled", requestId=2)
+        send(process, "ping", 3)
+        assert answer(process) == {"jsonrpc": "2.0", "id": 3, "result": {}}
+        out, errors = process.communicate(timeout=60)
+    assert (process.returncode, out) == (0, b"")
+    assert b"a call did not end" in errors
+    assert b"Traceback" not in errors
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a pipe ends otherwise there")

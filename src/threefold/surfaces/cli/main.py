@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from threefold import __version__
-from threefold.app import default_blobs, default_store
+from threefold.config import default_blobs, default_store
 from threefold.errors import ThreefoldError
 from threefold.surfaces.cli import (
     asking,

@@ -13,8 +13,8 @@ import anyio.to_thread
 from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
 
-from threefold.app import Handle
 from threefold.errors import Forbidden, InvalidInput, NotFound, ThreefoldError
+from threefold.handle import Handle
 from threefold.services import Caller, Services
 from threefold.surfaces.mcp.opening import Opening
 from threefold.surfaces.mcp.telling import Told
@@ -50,7 +50,7 @@ class Desk:
         """Run `work` in a thread. Who cancels is answered at once; the thread ends what it had begun.
 
         Raises:
-            MCPError: `work` raised it. ThreefoldError: as `work` does, and whatever else it raises, as an error of ours.
+            MCPError: `work` raised it. ThreefoldError: so did `work`, or something that became an error of ours.
         """
         return await anyio.to_thread.run_sync(partial(self._work, work), abandon_on_cancel=True, limiter=self._limiter)
 

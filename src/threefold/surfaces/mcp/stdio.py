@@ -26,7 +26,7 @@ from threefold.surfaces.mcp.server import serving
 
 _CHUNK: Final = 65_536
 # What a call that was left behind may take to end, before the process ends without it.
-_PATIENCE: Final = 5.0
+_PATIENCE: Final = 2.0
 
 
 def serve(opening: Opening, caller: Caller, lines: int, wire: int) -> None:
