@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Mapping
+from datetime import UTC, datetime
 from typing import Any, ClassVar, TypeVar
 
 from mcp import Client
@@ -93,7 +94,7 @@ class Tasks(Service):
     @operation()
     def odd(self, caller: Caller) -> dict[str, Any]:
         """Give what JSON has not."""
-        return {"number": float("nan"), "at": threefold.app.system_clock()}
+        return {"number": float("nan"), "at": datetime.now(UTC)}
 
     @operation()
     def unheard(self, caller: Caller) -> dict[str, Any]:
