@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import partial
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,10 @@ def plain(value: Any) -> str:
     text = json.dumps(value, sort_keys=True, ensure_ascii=False)
     text = re.sub(r'"(computed_at|at|because)": "[^"]*"', '""', text)
     return re.sub(r"\d\.\d{3,}(e-\d+)?", lambda found: f"{float(found[0]):.2f}", text)
+
+
+async def call(client: Any, name: str, given: dict[str, Any]) -> Any:
+    return await client.call_tool(name, given)
 
 
 def test_every_operation_is_on_every_surface(store: Path) -> None:
@@ -105,11 +110,8 @@ def test_what_is_refused_is_refused_with_the_same_words(store: Path, capsys: pyt
             with pytest.raises(threefold.ThreefoldError) as refused:
                 operation(caller(grants=None, agent=None), given)
             said = str(refused.value)
-            result = session(
-                db,
-                lambda client: client.call_tool(operation.full_name, given),
-                who=caller(grants=None, agent=None),  # noqa: B023
-            )
+            asked = partial(call, name=operation.full_name, given=given)
+            result = session(db, asked, who=caller(grants=None, agent=None))
             assert result.is_error
             assert [item.text for item in result.content] == [said]
             assert cli.main(["--db", str(store), "call", namespace, name, json.dumps(given)]) == 1
