@@ -252,6 +252,10 @@ class Threefold:
         """
         self._registry.withdraw(namespace)
 
+    def watch_services(self, changed: Callable[[], None]) -> Callable[[], None]:
+        """Call `changed` after each `publish` and `withdraw`, in the thread that did it; what is given ends that."""
+        return self._registry.watch(changed)
+
     def services(self, caller: Caller) -> Services:
         """The services as a caller with some grants may use them; `Handle.services` are those of a person."""
         from threefold.services import Services

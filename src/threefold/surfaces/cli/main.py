@@ -25,6 +25,7 @@ from threefold.surfaces.cli import (
     memories,
     reading,
     services,
+    serving,
     threads,
     transfer,
     work,
@@ -60,7 +61,7 @@ def parser() -> argparse.ArgumentParser:
     commands = root.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for module in (
         demonstration, histories, reading, threads, memories, boards, ingesting, documents, asking, services,
-        transfer, care, work,
+        serving, transfer, care, work,
     ):  # fmt: skip
         module.add_commands(commands)
     for command in commands.choices.values():
