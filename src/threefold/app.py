@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from threefold.jobs.worker import Worker
     from threefold.model.document import Extracted
     from threefold.model.retention import Receipt
-    from threefold.realms.access import Requests, Tokens
+    from threefold.realms.access.requests import Requests
+    from threefold.realms.access.tokens import Tokens
     from threefold.services import Caller, Registry, Service, Services
     from threefold.transfer import Comparison, Copied
 
@@ -265,14 +266,14 @@ class Threefold:
     @cached_property
     def tokens(self) -> Tokens:
         """Tokens, with which users come in over a network: make them, list them, revoke them."""
-        from threefold.realms.access import Tokens
+        from threefold.realms.access.tokens import Tokens
 
         return Tokens(self._backend, self.config.clock)
 
     @cached_property
     def requests(self) -> Requests:
         """Requests with a key, which are done once however often they come; for surfaces."""
-        from threefold.realms.access import Requests
+        from threefold.realms.access.requests import Requests
 
         return Requests(self._backend, self.config.clock)
 
