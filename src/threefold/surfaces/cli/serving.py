@@ -75,8 +75,11 @@ def _add_serve(commands: Any) -> None:
 def serve(context: Context, options: argparse.Namespace) -> int:
     """Serve until a signal says to stop."""
     for name in ("workers", "threads", "rate"):
-        if (getattr(options, name) or 1) < 1:
+        given = getattr(options, name)
+        if given is not None and given < 1:
             raise InvalidInput(f"--{name} must be a whole number from 1")
+    if not 0 <= options.port < 65_536:
+        raise InvalidInput(f"--port {options.port} must be a whole number from 0 to 65535")
     if options.workers > 1 and context.store == ":memory:":
         raise InvalidInput("--workers: a store in memory is one process's own; give a folder, or one worker")
     scope = Scope(context.user, context.tenant)
