@@ -1,4 +1,4 @@
-"""What one can do, all can do: every operation gives the same in Python, on the command line and over MCP."""
+"""What one can do, all can do: every operation gives the same in Python, on the command line, over MCP and HTTP."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from http_server import served
 from mcp_client import Tasks, caller, session
 
 import threefold
@@ -56,6 +57,14 @@ def plain(value: Any) -> str:
     return re.sub(r"\d\.\d{3,}(e-\d+)?", lambda found: f"{float(found[0]):.2f}", text)
 
 
+def named(asked: list[tuple[Operation, dict[str, Any]]]) -> list[tuple[str, dict[str, Any]]]:
+    return [(each.full_name, given) for each, given in asked]
+
+
+def queried(given: dict[str, Any]) -> dict[str, Any]:
+    return {name: json.dumps(value) if isinstance(value, dict) else value for name, value in given.items()}
+
+
 async def call(client: Any, name: str, given: dict[str, Any]) -> Any:
     return await client.call_tool(name, given)
 
@@ -88,6 +97,12 @@ def test_what_reads_gives_the_same_on_every_surface(store: Path, capsys: pytest.
             }
 
         given_over_mcp = session(db, over_mcp, who=caller(grants=None, agent=None))
+        with served(db) as server, server.client() as http:
+            paths = {
+                each.full_name: f"/v1/{each.full_name.replace('_', '/', each.namespace != 'all')}" for each, _ in asked
+            }
+            posted = {name: http.post(paths[name], json=given).json() for name, given in named(asked)}
+            gotten = {name: http.get(paths[name], params=queried(given)).json() for name, given in named(asked)}
     for operation, given in asked:
         name = operation.full_name
         command = ["--db", str(store), "call", operation.namespace, operation.name, json.dumps(given)]
@@ -95,6 +110,8 @@ def test_what_reads_gives_the_same_on_every_surface(store: Path, capsys: pytest.
         on_the_command_line = json.loads(capsys.readouterr().out)
         assert plain(on_the_command_line) == plain(in_python[name]), name
         assert plain(given_over_mcp[name]) == plain(in_python[name]), name
+        assert plain(posted[name]) == plain(in_python[name]), name
+        assert plain(gotten[name]) == plain(in_python[name]), name
 
 
 def test_what_is_refused_is_refused_with_the_same_words(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -114,6 +131,9 @@ def test_what_is_refused_is_refused_with_the_same_words(store: Path, capsys: pyt
             result = session(db, asked, who=caller(grants=None, agent=None))
             assert result.is_error
             assert [item.text for item in result.content] == [said]
+            with served(db) as server, server.client() as http:
+                path = f"/v1/{name}" if namespace == "all" else f"/v1/{namespace}/{name}"
+                assert http.post(path, json=given).json()["detail"] == said
             assert cli.main(["--db", str(store), "call", namespace, name, json.dumps(given)]) == 1
             assert capsys.readouterr().err == f"threefold: {said}\n"
 
