@@ -65,7 +65,7 @@ def _add_serve(commands: Any) -> None:
     )
     command.add_argument("--require-token", action="store_true", help="on this machine too, such as behind a proxy")
     command.add_argument("--workers", type=int, default=1, metavar="N", help="processes (default: 1)")
-    command.add_argument("--threads", type=int, default=16, metavar="N", help="that work in each (default: 16)")
+    command.add_argument("--threads", type=int, default=4, metavar="N", help="that work in each (default: 4)")
     command.add_argument("--rate", type=int, metavar="N", help="requests in a minute for each token (default: any)")
     command.add_argument("--log-json", action="store_true", help="a JSON line for each request, on standard error")
     command.add_argument("--open", action="store_true", help="open it in a browser")

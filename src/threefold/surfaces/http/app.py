@@ -41,7 +41,7 @@ def application(db: Threefold, settings: Settings, ending: Callable[[], None] | 
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         async with protocol.running():
             yield
-        await anyio.to_thread.run_sync(desk.work.end, _PATIENCE)
+        await anyio.to_thread.run_sync(desk.end, _PATIENCE)
         tracing.close()
         if ending is not None:
             ending()

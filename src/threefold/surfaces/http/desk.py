@@ -45,6 +45,8 @@ class Desk:
     def __init__(self, db: Threefold, settings: Settings) -> None:
         self.db, self.settings = db, settings
         self.work = Work(settings.threads)
+        # Who moves files keeps nobody waiting who asks a question.
+        self._slow = Work(settings.threads)
         self._rates = Rates(settings.rate)
 
     @property
@@ -67,14 +69,23 @@ class Desk:
         self._rates.take(guest.name)
         return guest
 
-    async def do(self, guest: Guest, work: Callable[[Visit], T], seconds: float | None = None) -> T:
-        """What `work` gives, done as the guest in a thread.
+    async def do(self, guest: Guest, work: Callable[[Visit], T], slow: bool = False) -> T:
+        """What `work` gives, done as the guest in a thread; `slow` is what moves files.
 
         Raises:
             Refused: 503, 504: it took too long. ThreefoldError, Refused: as `work` does.
                 Failed: it raised anything else.
         """
-        return await self.work.do(partial(self._do, guest.caller, work), seconds or self.settings.seconds)
+        done = partial(self._do, guest.caller, work)
+        if slow:
+            return await self._slow.do(done, self.settings.long_seconds)
+        return await self.work.do(done, self.settings.seconds)
+
+    def end(self, patience: float) -> None:
+        """Take no more work, and wait so many seconds for what began."""
+        for each in (self.work, self._slow):
+            if not each.end(patience):
+                logger.warning("some work did not end within %g seconds; what was acknowledged is kept", patience)
 
     def _do(self, caller: Caller, work: Callable[[Visit], T]) -> T:
         scope = caller.scope

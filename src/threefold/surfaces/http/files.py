@@ -45,7 +45,7 @@ async def _document(request: Request) -> Response:
     refuse_no_file(request)
     async with received(request, desk.settings.file_bytes) as upload:
         told = request_of(request, await asyncio.to_thread(upload.digest))
-        return await respond(request, guest, partial(_ingest, upload), told, desk.settings.long_seconds)
+        return await respond(request, guest, partial(_ingest, upload), told, slow=True)
 
 
 def _ingest(upload: Upload, visit: Visit) -> dict[str, Any]:
@@ -81,7 +81,7 @@ async def _history(request: Request) -> Response:
     refuse_no_file(request)
     async with received(request, desk.settings.import_bytes) as upload:
         told = request_of(request, await asyncio.to_thread(upload.digest))
-        return await respond(request, guest, partial(_import, upload), told, desk.settings.long_seconds)
+        return await respond(request, guest, partial(_import, upload), told, slow=True)
 
 
 def _import(upload: Upload, visit: Visit) -> dict[str, Any]:
@@ -109,7 +109,7 @@ async def _export(request: Request) -> Response:
     folder = await asyncio.to_thread(partial(tempfile.TemporaryDirectory, prefix="threefold-export-"))
     path = Path(folder.name) / "threefold-export.zip"
     try:
-        await desk.do(guest, lambda visit: visit.handle.export(path), desk.settings.long_seconds)
+        await desk.do(guest, lambda visit: visit.handle.export(path), slow=True)
     except BaseException:
         folder.cleanup()
         raise

@@ -103,21 +103,21 @@ def request_of(request: Request, content: bytes) -> str:
 
 
 async def respond(
-    request: Request, guest: Guest, work: Callable[[Visit], Any], told: str, seconds: float | None = None
+    request: Request, guest: Guest, work: Callable[[Visit], Any], told: str, slow: bool = False
 ) -> Response:
     """Do `work` and answer with what it gives, as JSON; with a key it is done once."""
     desk = desk_of(request)
     key = request.headers.get(KEY)
     if key is None or request.method in ("GET", "HEAD"):
-        return _json(await desk.do(guest, lambda visit: encoded(work(visit)), seconds))
+        return _json(await desk.do(guest, lambda visit: encoded(work(visit)), slow))
     if not key.strip() or len(key) > _MAX_KEY:
         raise InvalidInput(f"Idempotency-Key must have 1 to {_MAX_KEY} characters; use a new UUID for each request")
-    lease = timedelta(seconds=2 * (seconds or desk.settings.seconds))
+    lease = timedelta(seconds=2 * (desk.settings.long_seconds if slow else desk.settings.seconds))
 
     def once(visit: Visit) -> Answer:
         return visit.db.requests.once(visit.caller.scope, guest.name, key, told, lambda: encoded(work(visit)), lease)
 
-    body, again = await desk.do(guest, once, seconds)
+    body, again = await desk.do(guest, once, slow)
     return _json(body, {"Idempotency-Replayed": "true"} if again else {})
 
 

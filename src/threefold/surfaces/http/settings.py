@@ -18,7 +18,7 @@ class Settings:
 
     A JSON body has at most `json_bytes`, a document `file_bytes`, a history that is imported `import_bytes`. A request
     takes at most `seconds`, one that moves files `long_seconds`. `concurrent` requests are taken at once, of which
-    `threads` work; `rate` is how many a token may make in a minute, None for any number.
+    `threads` work, and as many move files; `rate` is how many a token may make in a minute, None for any number.
     """
 
     local: Scope | None = None
@@ -29,5 +29,6 @@ class Settings:
     seconds: float = 30.0
     long_seconds: float = 900.0
     concurrent: int = 200
-    threads: int = 16
+    # Python computes in one thread at a time: more take turns, and each search takes longer (benchmarks/serve.py).
+    threads: int = 4
     rate: int | None = None
