@@ -30,6 +30,8 @@ from threefold.models.openai import OpenAIModel
 from threefold.models.scripted import Asked, ScriptedModel
 from threefold.models.summarizing import ModelSummarizer
 from threefold.models.wire import Patience
+from threefold.realms.access.requests import Answer, Requests
+from threefold.realms.access.tokens import Made, Token, Tokens
 from threefold.realms.cnv import BoardHandle, Cnv
 from threefold.realms.cnv.searching import BoardHit, BoardHits
 from threefold.realms.conv.hits import Hit, Results, Snippet
@@ -73,6 +75,7 @@ SECTIONS: list[tuple[str, list[Any]]] = [
         ],
     ),
     ("Named services", [Services, Introduction, Operation, Caller, Service, operation]),
+    ("Serving", [Tokens, Made, Token, Requests, Answer]),
     ("Ranking", [threefold.Ranking]),
     (
         "Chat models",

@@ -23,6 +23,7 @@ import latency
 import recall
 import run as peers
 import scale
+import serve
 from _dataset import item_of, limited
 from _environments import REQUIREMENTS
 from _sample import sample
@@ -336,6 +337,17 @@ class TestLatency:
         assert lines["record, 32 writers, durable"]["turns_per_second"] > 0
         assert lines["store bytes / text bytes"]["ratio"] > 0
         assert "p50 ≤ 1.5 × floor" in printed.err
+
+
+class TestServe:
+    def test_end_to_end(self, capsys):
+        assert serve.main(["--rows", "20", "--clients", "1,2", "--requests", "4", "--embedder", "none"]) == 0
+        lines = {line["figure"]: line for line in lines_of(capsys.readouterr().out)}
+        for figure in ("search over HTTP, 20 rows, 2 clients", "remember over HTTP, 20 rows, 1 clients"):
+            assert lines[figure]["n"] == 4
+            assert lines[figure]["p95_ms"] >= lines[figure]["p50_ms"] > 0
+            assert lines[figure]["per_second"] > 0
+        assert set(lines["memory of the server, MB"]) >= {"before", "after"}
 
 
 class TestScale:
