@@ -31,7 +31,7 @@ export function setToken(value) {
 
 function headers(more) {
   const held = token();
-  return { Accept: "application/json", "X-Threefold": "pages", ...(held ? { Authorization: `Bearer ${held}` } : {}), ...more };
+  return { Accept: "application/json", "X-Threefold-Request": "1", ...(held ? { Authorization: `Bearer ${held}` } : {}), ...more };
 }
 
 const SILENT = "The server does not answer. Nothing was lost here; try again in a moment.";

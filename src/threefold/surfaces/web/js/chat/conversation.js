@@ -84,7 +84,7 @@ function Head({ id, title, isNew }) {
   };
   return html`<header class="talk-head"><${IconButton} icon="back" flip class="to-list" label="All conversations" onClick=${() => go(["chat"])} />
     <h1 dir="auto">${title}</h1>
-    ${!isNew && html`<span class="object-actions"><${IconButton} icon="pin" label="Pin the conversation to a board" onClick=${() => (pinning.value = { ref, title })} />
+    ${!isNew && html`<span class="object-actions"><${IconButton} icon="boards" label="Pin the conversation to a board" onClick=${() => (pinning.value = { ref, title })} />
       <${IconButton} icon="bin" label="Remove the conversation" onClick=${() => setAsking(true)} /></span>`}
     ${asking && html`<${Confirm} title="Remove this conversation?" action="Remove for good" onDo=${forget} onClose=${() => setAsking(false)}>
       <p>All its turns go, with their files, from every file of the store. Memories and boards stay; what they point to here will be gone.</p></${Confirm}>`}

@@ -3,7 +3,7 @@ import { cancel, events, laneState, noLanes, submit } from "../api.js";
 import { useCallback, useEffect, useReducer, useRef, useState } from "../dom.js";
 import { attempt } from "../state.js";
 
-const EMPTY = { run: "", steps: [], messages: [], files: [], ended: "", error: "" };
+const EMPTY = { run: "", phase: "", steps: [], messages: [], files: [], panels: [], refs: {}, ended: "", error: "" };
 // After a broken connection: so many milliseconds, longer each time.
 const PAUSES = [500, 1000, 2000, 5000, 10_000];
 
@@ -19,18 +19,28 @@ const messages = (state, id, change) => ({ ...state, messages: put(state.message
 /** What each event does to what is seen of the turn that runs. Pure. */
 const DOES = {
   RUN_STARTED: (_, event) => ({ ...EMPTY, run: event.runId }),
-  STEP_STARTED: (state, event) => steps(state, event.stepName, (step) => ({ ...step, name: event.stepName, status: "running" })),
-  STEP_FINISHED: (state, event) => steps(state, event.stepName, (step) => ({ ...step, name: event.stepName, status: "completed" })),
+  STEP_STARTED: (state, event) => ({ ...state, phase: event.stepName }),
+  STEP_FINISHED: (state) => ({ ...state, phase: "" }),
   TOOL_CALL_START: (state, event) => steps(state, event.toolCallId, (step) => ({ ...step, name: event.toolCallName, status: "running", args: "" })),
   TOOL_CALL_ARGS: (state, event) => steps(state, event.toolCallId, (step) => ({ ...step, args: (step.args || "") + event.delta })),
-  TOOL_CALL_END: (state, event) => steps(state, event.toolCallId, (step) => ({ ...step, status: step.result === undefined ? "called" : step.status })),
-  TOOL_CALL_RESULT: (state, event) => steps(state, event.toolCallId, (step) => ({ ...step, result: event.content, status: "completed" })),
+  TOOL_CALL_END: (state, event) => steps(state, event.toolCallId, (step) => ({ ...step, status: event.metadata?.status || "completed" })),
+  TOOL_CALL_RESULT: (state, event) => steps(state, event.toolCallId, (step) => ({ ...step, result: event.content })),
   TEXT_MESSAGE_START: (state, event) => messages(state, event.messageId, (message) => ({ text: "", ...message, role: event.role || "assistant" })),
   TEXT_MESSAGE_CONTENT: (state, event) => messages(state, event.messageId, (message) => ({ ...message, text: (message.text || "") + event.delta })),
   RUN_FINISHED: (state) => ({ ...state, ended: "completed" }),
   RUN_ERROR: (state, event) => ({ ...state, ended: "failed", error: event.message || "" }),
-  CUSTOM: (state, event) => (event.name === "file" ? { ...state, files: [...state.files, event.value] } : state),
+  CUSTOM: (state, event) => (CUSTOM[event.name] ? CUSTOM[event.name](state, event.value) : state),
 };
+
+/** Events that the protocol has no name for. */
+const CUSTOM = {
+  "threefold.context": (state, value) => ({ ...state, refs: value.refs || {} }),
+  "threefold.file": (state, value) => ({ ...state, files: [...state.files, value] }),
+  "threefold.panel": (state, value) => ({
+    ...state, panels: put(state.panels, `${value.marker} ${value.name}`, (panel) => ({ ...panel, name: value.name, text: (panel.text || "") + value.delta })),
+  }),
+};
+const OVER = (event) => ["RUN_FINISHED", "RUN_ERROR"].includes(event.type) || event.name === "threefold.recorded";
 
 export const seen = (state, event) => (DOES[event.type] ? DOES[event.type](state, event) : state);
 
@@ -89,7 +99,7 @@ async function listen(conversation, stop, { tell, look, setLost, ended }) {
         setLost(false);
         tell(data);
         if (["RUN_STARTED", "RUN_FINISHED", "RUN_ERROR", "CUSTOM"].includes(data.type)) await look(stop);
-        if (data.type === "RUN_FINISHED" || data.type === "RUN_ERROR") {
+        if (OVER(data)) {
           await ended(data);
           tell(null);
         }

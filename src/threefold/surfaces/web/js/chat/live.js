@@ -1,7 +1,7 @@
 // The turn that runs, as it is heard; what waits behind it.
 import { html, useEffect, useRef, useState } from "../dom.js";
 import { Markdown, counted } from "../text.js";
-import { Said, Step } from "./pieces.js";
+import { FileCard, Said, Step } from "./pieces.js";
 
 /** A screen reader hears the answer by sentences, not letter by letter. */
 function Spoken({ text, done }) {
@@ -18,6 +18,9 @@ function Spoken({ text, done }) {
   return html`<div class="hidden" aria-live="polite">${done ? text : said}</div>`;
 }
 
+// The first part of a turn: what is known is gathered.
+const PHASES = { context: "Looking at what is kept…" };
+
 export function LiveTurn({ lane, recorded }) {
   const { live, state, lost } = lane;
   const known = new Set(recorded.map((turn) => turn.turn));
@@ -29,8 +32,10 @@ export function LiveTurn({ lane, recorded }) {
       ${state.submissions.map((each) => html`<${Said} key=${each.submission} role="user" kind=${each.kind} text=${each.text} at=${each.at} />
         ${each.attachments?.length ? html`<ul class="chips">${each.attachments.map((file) => html`<li class="chip" dir="auto">${file.name}</li>`)}</ul>` : ""}`)}
       ${live.steps.length > 0 && html`<details class="steps" open><summary>${counted(live.steps.length, "step")}</summary>${live.steps.map((step) => html`<${Step} key=${step.id} name=${step.name} status=${step.status} arguments=${step.args} result=${step.result} />`)}</details>`}
-      <div class="said assistant">${answer.map((message) => html`<${Markdown} key=${message.id} text=${message.text} />`)}
-        ${!live.ended && html`<p class="working" role="status"><span class="dots" aria-hidden="true"><i></i><i></i><i></i></span><span class=${answer.length ? "hidden" : ""}>Working…</span></p>`}</div>
+      <div class="said assistant">${answer.map((message) => html`<${Markdown} key=${message.id} text=${message.text} refs=${live.refs} />`)}
+        ${!live.ended && html`<p class="working" role="status"><span class="dots" aria-hidden="true"><i></i><i></i><i></i></span><span class=${answer.length ? "hidden" : ""}>${PHASES[live.phase] || (live.phase ? html`<bdi>${live.phase}</bdi> works…` : "Working…")}</span></p>`}</div>
+      ${live.panels.map((panel) => html`<details class="steps" open key=${panel.id}><summary dir="auto">${panel.name}</summary><pre tabindex="0" dir="auto">${panel.text}</pre></details>`)}
+      ${live.files.map((file) => html`<${FileCard} key=${file.ref} file=${{ name: file.path, ...file }} label="made" />`)}
       ${live.error && html`<p class="notice bad" role="alert">${live.error}</p>`}
       <${Spoken} text=${answer.map((message) => message.text).join("\n")} done=${Boolean(live.ended)} />
     </article>`}

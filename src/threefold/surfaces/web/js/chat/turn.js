@@ -37,7 +37,7 @@ export function Turn({ turn, reread, wanted }) {
       ${computed && html`<button type="button" class="link" aria-expanded=${given} onClick=${() => setGiven(!given)}>What the agent was given</button>`}
       <span class="grow"></span>
       <${Feedback} turn=${turn} reread=${reread} />
-      <${ObjectActions} ref_=${turn.ref} title=${title} text=${answers[0]?.text || ""} />
+      <${ObjectActions} ref_=${turn.ref} title=${title} />
     </footer>
     ${given && html`<${Given} payload=${computed.payload} />`}
   </article>`;

@@ -46,6 +46,6 @@ export function Reconcile() {
 
 function Step({ step, memories }) {
   const line = (id, role) => html`<p class=${role} dir="auto">${role === "give" ? html`<del>${memories[id]?.memory ?? id}</del>` : html`<strong>${memories[id]?.memory ?? id}</strong>`} <a href=${href(["memories", id])}>Open</a></p>`;
-  return html`<li class="memory"><p><${Badge} tone="accent">${step.act}</${Badge}> <span class="quiet">${step.why} · ${percent(step.likelihood)}</span></p>
+  return html`<li class="memory"><p><${Badge} tone="accent">${step.act}</${Badge}> <span class="quiet">${step.why}${["merge", "refine"].includes(step.act) && ` · ${percent(step.likelihood)} likely`}</span></p>
     ${step.keep && line(step.keep, "keep")}${line(step.give, "give")}<p class="quiet">${DOES[step.act]}</p></li>`;
 }

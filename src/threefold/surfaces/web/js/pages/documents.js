@@ -15,7 +15,7 @@ export function Documents() {
 function Shelf() {
   useTitle("Documents");
   const list = useLoaded((stop) => call("doc", "list", { limit: 50, shared: true }, { signal: stop }), []);
-  const sending = useSending((file, onProgress) => upload("/v1/doc/files", file, { name: file.name, source: file.name }, onProgress), list.again);
+  const sending = useSending((file, onProgress) => upload("/v1/doc/files", file, { source: file.name }, onProgress), list.again);
   const more = () => attempt(async () => {
     const next = await call("doc", "list", { limit: 50, shared: true, cursor: list.value.next });
     list.put((before) => ({ ...next, documents: [...before.documents, ...next.documents] }));
@@ -55,7 +55,7 @@ function Whole({ whole, chunk, put }) {
   return html`<article><h1 dir="auto">${doc.title || doc.source}</h1>
     <p class="memory-about"><span class="quiet" dir="auto">${doc.source}</span> <${Badge}>${doc.mime}</${Badge}> <span class="quiet">${counted(doc.chunks, "chunk")}, ${counted(doc.tokens, "token")}, ${size(doc.characters)}</span> <${When} at=${doc.updated} /><span class="grow"></span><${ObjectActions} ref_=${doc.ref} title=${doc.title} remember=${false} /></p>
     <div class="actions start"><button type="button" onClick=${load}>Save the original</button><button type="button" class="danger" onClick=${() => setAsking(true)}>Remove</button></div>
-    <input type="search" class="wide" aria-label="Search in this document" placeholder="Search in this document" dir="auto" value=${query} onInput=${(e) => setQuery(e.target.value)} />
+    <input type="search" aria-label="Search in this document" placeholder="Search in this document" dir="auto" value=${query} onInput=${(e) => setQuery(e.target.value)} />
     ${query.trim() ? html`<${Inside} doc=${doc} query=${query.trim()} />` : html`<ol class="chunks">${chunks.map((each) => html`<${Chunk} key=${each.ref} chunk=${each} wanted=${each.ref.endsWith(`#${chunk}`)} />`)}</ol><${More} next=${next} onMore=${more} />`}
     ${asking && html`<${Confirm} title="Remove this document?" action="Remove for good" onDo=${remove} onClose=${() => setAsking(false)}><p>Its text, its chunks and its file go, from every file of the store. Cards that stand for it say that it is gone.</p></${Confirm}>`}</article>`;
 }
@@ -65,7 +65,7 @@ function Chunk({ chunk, wanted, words }) {
   useEffect(() => {
     if (wanted) at.current.scrollIntoView({ block: "center" });
   }, [wanted]);
-  return html`<li ref=${at} class=${wanted ? "chunk wanted" : "chunk"}><p class="chunk-head"><span class="quiet">${chunk.number + 1}${chunk.page ? `, page ${chunk.page}` : ""}</span> <span dir="auto">${chunk.headings.join(" › ")}</span><span class="grow"></span><${ObjectActions} ref_=${chunk.ref} title=${chunk.text.slice(0, 80)} text=${chunk.text} /></p>
+  return html`<li ref=${at} class=${wanted ? "chunk wanted" : "chunk"}><p class="chunk-head"><span class="quiet">${chunk.number + 1}${chunk.page ? `, page ${chunk.page}` : ""}</span> <span dir="auto">${chunk.headings.join(" › ")}</span><span class="grow"></span><${ObjectActions} ref_=${chunk.ref} title=${chunk.text.slice(0, 80)} /></p>
     <div class="plain"><${Marks} text=${chunk.text} words=${words} /></div></li>`;
 }
 

@@ -16,7 +16,7 @@ const FROM = [
 
 export function Import() {
   useTitle("Import");
-  const sending = useSending((file, onProgress) => upload("/v1/import", file, { name: file.name }, onProgress), () => dispatchEvent(new CustomEvent("recorded")));
+  const sending = useSending((file, onProgress) => upload("/v1/import", file, {}, onProgress), () => dispatchEvent(new CustomEvent("recorded")));
   return html`<div class="column"><h1>Import</h1><p class="lead">What you said elsewhere, with its own times. Importing again adds nothing.</p>
     <${Drop} label="Choose exports" hint=".zip, .json, .jsonl" accept=".zip,.json,.jsonl,.gz,.ndjson" onFiles=${sending.send} />
     <${Sending} of=${sending} told=${(done) => html`${counted(done.imported, "turn")} imported${done.unchanged ? `, ${done.unchanged} known already` : ""}`} />

@@ -23,7 +23,7 @@ function Shown({ shown }) {
   const load = () => attempt(async () => save(await bytes(shown.ref), shown.title || "object"));
   return html`<article><h1 dir="auto">${shown.title || shown.ref}</h1>
     <p class="memory-about"><span class="kind">${kindName(shown.kind)}</span>${shown.mime && html` <span class="quiet">${shown.mime}</span>`}${shown.size !== undefined && html` <span class="quiet">${size(shown.size)}</span>`}
-      ${shown.at && html`<${When} at=${shown.at} />`}<span class="grow"></span><${ObjectActions} ref_=${shown.ref} title=${shown.title} text=${shown.text || ""} /></p>
+      ${shown.at && html`<${When} at=${shown.at} />`}<span class="grow"></span><${ObjectActions} ref_=${shown.ref} title=${shown.title} /></p>
     <div class="actions start">${shown.kind === "file" && html`<button type="button" class="primary" onClick=${load}>Save the file</button>`}${turn && html`<a class="button" href=${leads(turnRef(shown.ref))}>Open its turn</a>`}</div>
     ${shown.kind === "file" ? html`<${Preview} shown=${shown} />` : html`<pre class="text" tabindex="0" dir="auto">${shown.text}</pre>`}
     <p class="quiet"><code>${shown.ref}</code></p></article>`;

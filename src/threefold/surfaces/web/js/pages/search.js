@@ -62,7 +62,7 @@ export function Search() {
   const tabs = REALMS.map(([name, label]) => ({ name, label, href: href(["search"], { ...asked, in: name }) }));
   return html`<div class="column"><h1>Search</h1>
     <form role="search" class="search-form" onSubmit=${send}>
-      <input type="search" autofocus dir="auto" aria-label="Search everything" placeholder="A word, or a question in any language" value=${text} onInput=${(e) => setText(e.target.value)} />
+      <input type="search" autofocus=${!asked.q} dir="auto" aria-label="Search everything" placeholder="A word, or a question in any language" value=${text} onInput=${(e) => setText(e.target.value)} />
       <button class="primary">Search</button></form>
     <${Tabs} label="Where to search" tabs=${tabs} chosen=${asked.in || ""} />
     ${["", "conv"].includes(asked.in || "") && html`<${Filters} asked=${asked} put=${put} />`}
@@ -101,7 +101,7 @@ function Realm({ found, asked, alone }) {
 function Hit({ hit }) {
   return html`<li class="hit"><p class="hit-head"><a href=${leads(hit.ref)} dir="auto">${hit.title}</a>
       ${hit.place && html`<span class="quiet" dir="auto">${hit.place}</span>`}${hit.at && html`<${When} at=${hit.at} />`}
-      <${ObjectActions} ref_=${hit.ref} title=${hit.text.slice(0, 80)} text=${hit.text} /></p>
+      <${ObjectActions} ref_=${hit.ref} title=${hit.text.slice(0, 80)} /></p>
     <p class="hit-text"><${Marks} text=${glance(hit.text)} words=${hit.matched} /></p>
     ${hit.explain && html`<${Why} explain=${hit.explain} score=${hit.score} roles=${hit.roles} />`}</li>`;
 }

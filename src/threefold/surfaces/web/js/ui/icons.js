@@ -10,7 +10,6 @@ const PATHS = {
   context: "M4 6l8-3 8 3-8 3zM4 11l8 3 8-3M4 16l8 3 8-3",
   settings: "M4 7h10M18 7h2M4 17h2M10 17h10M14 5v4M8 15v4",
   more: "M5 12h.01M12 12h.01M19 12h.01",
-  pin: "M9 4h6l-1 6 3 3H7l3-3zM12 13v7",
   attach: "M8 12l5-5a3 3 0 0 1 4 4l-7 7a5 5 0 0 1-7-7l7-7",
   send: "M12 20V5M6 11l6-6 6 6",
   stop: "M7 7h10v10H7z",
@@ -18,15 +17,12 @@ const PATHS = {
   add: "M12 5v14M5 12h14",
   bin: "M5 7h14M9 7V4h6v3M7 7l1 13h8l1-13",
   note: "M5 19l1-4L16 5l3 3L9 18zM14 7l3 3",
-  up: "M12 20V6M6 11l6-6 6 6",
-  yes: "M5 13l4 4L19 7",
   link: "M10 14l4-4M9 7l2-2a4 4 0 0 1 6 6l-2 2M15 17l-2 2a4 4 0 0 1-6-6l2-2",
-  remember: "M12 4v16M4 12h16",
   down: "M7 11v8H4v-8zM7 11l4-7c2 0 2 1 2 2v4h6l-2 9H7",
   back: "M15 5l-7 7 7 7",
 };
 
-/** A picture beside a word; it says nothing by itself. */
+/** A picture beside a word; it says nothing by itself. `flip`: it points along the line, whichever way one reads. */
 export function Icon({ name, flip = false }) {
   return html`<svg class=${flip ? "icon flip" : "icon"} viewBox="0 0 24 24" aria-hidden="true" focusable="false"><path d=${PATHS[name] || PATHS.more} /></svg>`;
 }

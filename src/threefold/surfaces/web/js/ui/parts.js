@@ -83,11 +83,11 @@ export function More({ next, busy, onMore, label = "Show more" }) {
 }
 
 /** The actions that every object has: pin it to a board, remember something of it, copy its reference. */
-export function ObjectActions({ ref_, title, text = "", remember = true }) {
+export function ObjectActions({ ref_, title, remember = true }) {
   const copy = () => navigator.clipboard?.writeText(ref_);
   return html`<span class="object-actions">
-    <${IconButton} icon="pin" label="Pin to board" onClick=${() => (pinning.value = { ref: ref_, title })} />
-    ${remember && html`<${IconButton} icon="remember" label="Remember something of it" onClick=${() => (teaching.value = { memory: selected() || text.slice(0, 300), source: ref_ })} />`}
+    <${IconButton} icon="boards" label="Pin to board" onClick=${() => (pinning.value = { ref: ref_, title })} />
+    ${remember && html`<${IconButton} icon="memories" label="Remember something of it" onClick=${() => (teaching.value = { memory: selected(), source: ref_ })} />`}
     <${IconButton} icon="link" label="Copy reference" onClick=${copy} />
   </span>`;
 }
