@@ -31,7 +31,7 @@ export function Card({ card, held, origin, list = false }) {
       <${IconButton} icon="note" label=${card.note ? "Change the note" : "Write a note"} onClick=${() => setOpen("note")} />
       <button type="button" class="bare" aria-label=${`Comments: ${card.comments.length}`} title="Comments" onClick=${() => setOpen("comments")}><span class="count">${card.comments.length}</span></button>
       <${IconButton} icon="bin" label="Into the bin" onClick=${bin} /></div>
-    <div class="card-body" tabindex=${list ? undefined : "-1"}>
+    <div class="card-body" tabindex=${list || there ? undefined : "0"}>
       ${card.note && html`<p class="card-note" dir="auto">${card.note}</p>`}
       ${there ? html`<p class="card-title"><a href=${leads(card.ref)} dir="auto">${glance(shown.title || card.ref)}</a></p><p class="card-text" dir="auto">${below(shown)}</p>`
         : html`<p class="card-title" dir="auto">${shown.title || card.ref}</p><p class="quiet" dir="auto">${shown.why || shown.standing}</p>`}</div>
