@@ -1,11 +1,10 @@
-"""Where one caller's requests are worked on: every call in a thread of its own, errors told without what is ours."""
+"""Where requests are worked on as who calls: every call in a thread of its own, errors told without what is ours."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
 
 import anyio
@@ -18,13 +17,12 @@ from threefold.handle import Handle
 from threefold.services import Caller, Services
 from threefold.surfaces.mcp.opening import Opening
 from threefold.surfaces.mcp.telling import Told
+from threefold.surfaces.wording import told
 
 T = TypeVar("T")
 logger = logging.getLogger("threefold.mcp")
 # Calls that run at once; more wait. What writes to the wire has threads of its own.
 _CALLS: Final = 16
-# What is told of an error is at most so long.
-_TOLD: Final = 2_000
 
 
 class At(NamedTuple):
@@ -40,9 +38,9 @@ class _Failed(ThreefoldError):
 
 
 class Desk:
-    """Where one caller's requests are worked on."""
+    """Where requests are worked on as the one who calls."""
 
-    def __init__(self, opening: Opening, caller: Caller, told: Told) -> None:
+    def __init__(self, opening: Opening, caller: Callable[[], Caller], told: Told) -> None:
         self._opening, self._caller, self.told = opening, caller, told
         self._limiter = anyio.CapacityLimiter(_CALLS)
 
@@ -68,17 +66,15 @@ class Desk:
 
     def message(self, error: ThreefoldError) -> str:
         """An error's message, bounded and without places of this machine."""
-        text = str(error).encode("utf-8", "replace").decode()
-        for place, name in {**self._opening.places, str(Path.home()): "~"}.items():
-            text = text.replace(place, name)
-        return text if len(text) <= _TOLD else text[: _TOLD - 1] + "…"
+        return told(error, self._opening.places)
 
     def _work(self, work: Callable[[At], T]) -> T:
-        scope = self._caller.scope
+        caller = self._caller()
+        scope = caller.scope
         try:
             with self._opening.used() as db:
                 handle = db.user(scope.user, scope.tenant, scope.app, scope.agent)
-                return work(At(db.services(self._caller), handle, self._caller))
+                return work(At(db.services(caller), handle, caller))
         except (ThreefoldError, MCPError):
             raise
         except Exception as error:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 
 from threefold.app import Threefold
 from threefold.errors import Unavailable
+from threefold.surfaces.wording import places_of
 
 
 class Opening:
@@ -67,10 +67,7 @@ class Opening:
     @property
     def places(self) -> Mapping[str, str]:
         """Where the store is on this machine, and what to say instead."""
-        if self._name == ":memory:":
-            return {}
-        blobs = {} if self._db is None else {self._db.blobs_place: "the files of the store"}
-        return {**blobs, str(Path(self._name).expanduser()): "the store", self._name: "the store"}
+        return places_of(self._name, None if self._db is None else self._db.blobs_place)
 
     @contextmanager
     def watched(self, changed: Callable[[], object]) -> Iterator[None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
@@ -51,13 +51,17 @@ class ToldServer(Server[Desk]):
         return super().create_initialization_options(told, experimental_capabilities, extensions)
 
 
-def serving(store: Threefold | Opening, caller: Caller) -> Server[Desk]:
-    """The server of a store as one caller may use it, for any transport and for the SDK's client in memory."""
+def serving(store: Threefold | Opening, caller: Caller | Callable[[], Caller]) -> Server[Desk]:
+    """The server of a store as a caller may use it, for any transport and for the SDK's client in memory.
+
+    Over a transport of several callers, `caller` says who sends the request at hand.
+    """
     opening = store if isinstance(store, Opening) else Opening(lambda: store, store.name)
+    asking = (lambda: caller) if isinstance(caller, Caller) else caller
 
     @asynccontextmanager
     async def lifespan(_: Server[Desk]) -> AsyncIterator[Desk]:
-        desk = Desk(opening, caller, Told())
+        desk = Desk(opening, asking, Told())
         async with desk.told.of(opening):
             yield desk
 

@@ -131,6 +131,8 @@ CAPABILITIES = (
     "cnv.redaction",
     "cnv.purge",
     "cnv.portable",
+    "access.tokens",
+    "access.requests",
     "redaction",
     "context",
     "context.engines",

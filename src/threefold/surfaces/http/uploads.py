@@ -1,0 +1,121 @@
+"""Files as they come in: one for each request, as a form or as the body itself, never whole in memory on the way."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import PurePosixPath
+from typing import IO, Any, Final, NamedTuple
+
+from starlette.datastructures import UploadFile
+from starlette.requests import Request
+
+from threefold.errors import InvalidInput
+from threefold.surfaces.http.desk import desk_of, media_of
+from threefold.surfaces.http.limits import chunks, counted, too_large
+from threefold.surfaces.http.problems import Refused
+
+_IN_MEMORY: Final = 2**20
+_CHUNK: Final = 2**16
+_FIELDS: Final = 20
+# What a form takes beside the file, in bytes.
+_ROOM: Final = 2**18
+
+
+class Upload(NamedTuple):
+    """A file that came in: its name, its type where it was told, what was said beside it, and its bytes on disk."""
+
+    name: str
+    mime: str | None
+    fields: Mapping[str, str]
+    file: IO[bytes]
+
+    def content(self) -> bytes:
+        """All of its bytes."""
+        self.file.seek(0)
+        return self.file.read()
+
+    def digest(self) -> bytes:
+        """What tells it from others."""
+        self.file.seek(0)
+        told = repr([self.name, self.mime, sorted(self.fields.items())]).encode()
+        return told + hashlib.file_digest(self.file, "sha256").digest()  # type: ignore[arg-type]  # it is a file
+
+
+@asynccontextmanager
+async def received(request: Request, most: int) -> AsyncIterator[Upload]:
+    """The file that comes with a request, which is gone afterwards.
+
+    Raises:
+        Refused: 413: it is larger than `most`; 408: too slow; 400: the form is broken. InvalidInput: there is none.
+    """
+    if media_of(request) == "multipart/form-data":
+        async with _form(request, most) as upload:
+            yield upload
+        return
+    seconds = desk_of(request).settings.long_seconds
+    fields = {name: value for name, value in request.query_params.items() if name != "name"}
+    name = plain_name(request.query_params.get("name", ""))
+    with tempfile.SpooledTemporaryFile(_IN_MEMORY) as file:
+        size = 0
+        async for chunk in chunks(request, most, seconds):
+            size += file.write(chunk)
+        if not size:
+            raise InvalidInput("the body is empty; send the file as the body, or as the part 'file' of a form")
+        yield Upload(name, media_of(request) or None, fields, file)
+
+
+@asynccontextmanager
+async def _form(request: Request, most: int) -> AsyncIterator[Upload]:
+    said = request.headers.get("content-length", "0")
+    if said.isdecimal() and int(said) > most + _ROOM:
+        raise too_large(most)
+    bounded = Request(request.scope, counted(request.receive, most + _ROOM))
+    async with bounded.form(max_files=1, max_fields=_FIELDS, max_part_size=_ROOM) as form:
+        given: dict[str, Any] = dict(form.multi_items())
+        files = [value for value in given.values() if isinstance(value, UploadFile)]
+        if not files:
+            raise InvalidInput("the form has no file; send it as the part 'file', with its filename")
+        (file,) = files
+        if (file.size or 0) > most:
+            raise too_large(most)
+        fields = {**request.query_params, **{n: v for n, v in given.items() if isinstance(v, str)}}
+        yield Upload(plain_name(file.filename or ""), file.content_type or None, fields, file.file)
+
+
+def plain_name(name: str) -> str:
+    """The last part of a file's name, whatever system it comes from.
+
+    Raises:
+        InvalidInput: there is none.
+    """
+    last = PurePosixPath(name.replace("\\", "/")).name
+    if not last or last in (".", "..") or "\x00" in last:
+        raise InvalidInput(
+            "name is missing; say what the file is called, such as ?name=guide.md or filename= of the part"
+        )
+    return last
+
+
+def chosen(fields: Mapping[str, str], known: tuple[str, ...]) -> Mapping[str, str]:
+    """What was said beside a file.
+
+    Raises:
+        InvalidInput: something else is there too.
+    """
+    for name in fields:
+        if name not in known:
+            raise InvalidInput(f"{name[:100]} is unknown here; known are {', '.join(known)}")
+    return fields
+
+
+def refuse_no_file(request: Request) -> None:
+    """Refuse a form of the kind that holds no files.
+
+    Raises:
+        Refused: 415.
+    """
+    if media_of(request) == "application/x-www-form-urlencoded":
+        raise Refused(415, "send the file as the body itself, or as multipart/form-data")
