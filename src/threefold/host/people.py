@@ -7,7 +7,10 @@ from typing import Protocol
 from threefold.context.manager import Contexts
 from threefold.context.sources import Sources
 from threefold.errors import NotFound
+from threefold.model.scope import Scope
 from threefold.ports import ChatModel
+from threefold.realms.conv import Conv
+from threefold.realms.conv.lanes import Lanes
 from threefold.realms.conv.recorder import TurnHandle
 from threefold.realms.conv.threads import Thread
 from threefold.realms.conv.threads.realm import archived_thread
@@ -23,12 +26,22 @@ class Person(Protocol):
         ...
 
     @property
+    def scope(self) -> Scope:
+        """Whose it is."""
+        ...
+
+    @property
+    def conv(self) -> Conv:
+        """The record."""
+        ...
+
+    @property
     def sources(self) -> Sources:
         """What contexts are made of."""
         ...
 
-    def turn(self, conversation: str, turn: str | None = None, title: str | None = None) -> TurnHandle:
-        """Open a turn."""
+    def turn(self, conversation: str, turn: str | None = None, *, once: bool = False) -> TurnHandle:
+        """Open a turn; one that is recorded already is left as it is with `once`."""
         ...
 
     def thread(self, name: str) -> Thread:
@@ -42,6 +55,11 @@ class House(Protocol):
     @property
     def contexts(self) -> Contexts:
         """The context engines."""
+        ...
+
+    @property
+    def lanes(self) -> Lanes:
+        """What was sent to live turns and is not recorded yet."""
         ...
 
     @property

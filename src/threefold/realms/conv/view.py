@@ -12,12 +12,20 @@ from threefold.model.record import Block, Feedback, StoredTurn
 from threefold.model.times import iso
 from threefold.realms.conv.refs import ref_for, turn_ref
 
-_ROLE = {"user.prompt": "user", "user.followup": "user", "user.steer": "user", "assistant.completion": "assistant"}
+_ROLE = {
+    "user.prompt": "user",
+    "user.followup": "user",
+    "user.steer": "user",
+    "assistant.partial": "assistant",
+    "assistant.completion": "assistant",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A bubble: who said what when. `kind` is `prompt`, `followup`, `steer` or `completion`."""
+    """A bubble: who said what when. `kind` is `prompt`, `followup`, `steer`, `completion`, or `partial`: an answer that
+    a steer interrupted.
+    """
 
     role: str
     kind: str
