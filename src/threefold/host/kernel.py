@@ -20,6 +20,7 @@ from threefold.host.work import Request, Work
 from threefold.model.context import Intent
 from threefold.model.memory import Memory
 from threefold.ports import ChatModel
+from threefold.realms.conv.lanes import Lanes
 from threefold.realms.conv.threads import Thread
 from threefold.realms.mem.recalling import Recall
 
@@ -47,7 +48,7 @@ class Kernel:
     ) -> None:
         # Of an asynchronous store its synchronous twin: contexts are computed in threads.
         self._db: House = getattr(db, "sync", db)
-        self._budget, self.tenant, self.app = budget, tenant, app
+        self.budget, self.tenant, self.app = budget, tenant, app
         self._chat = chat
         self.agents = Agents()
         self.work = Work(self._db, chat)
@@ -57,6 +58,11 @@ class Kernel:
     def contexts(self) -> Contexts:
         """The context engines: list, register, set the default."""
         return self._db.contexts
+
+    @property
+    def lanes(self) -> Lanes:
+        """The lanes of the store: what a `Door` works with."""
+        return self._db.lanes
 
     async def start(self) -> Self:
         """Begin, also after a `close`; nothing has to be waited for."""
@@ -127,7 +133,7 @@ class Kernel:
 
         Whoever stops listening cancels the request; it is recorded as cancelled. Arguments and errors as `submit`.
         """
-        intent = intent_of(goal, thread, self._budget if budget is None else budget, permissions, policies)
+        intent = intent_of(goal, thread, self.budget if budget is None else budget, permissions, policies)
         request = self.request(intent, owner, (Batch("prompt", intent.goal),), agent, capability, engine, tenant)
         working = self.work.begin(request)
         try:

@@ -6,14 +6,12 @@ from typing import Protocol
 
 from threefold.context.manager import Contexts
 from threefold.context.sources import Sources
-from threefold.errors import NotFound
 from threefold.model.scope import Scope
 from threefold.ports import ChatModel
 from threefold.realms.conv import Conv
 from threefold.realms.conv.lanes import Lanes
 from threefold.realms.conv.recorder import TurnHandle
 from threefold.realms.conv.threads import Thread
-from threefold.realms.conv.threads.realm import archived_thread
 from threefold.realms.mem import Mem
 
 
@@ -70,13 +68,3 @@ class House(Protocol):
     def user(self, user: str, tenant: str = "default", app: str | None = None, agent: str | None = None) -> Person:
         """A handle bound to one scope."""
         ...
-
-
-def check_thread(person: Person, name: str) -> None:
-    """Refuse a thread that is archived; one that is not there yet begins with the request."""
-    try:
-        status = person.thread(name).retrieve().status
-    except NotFound:
-        return
-    if status == "archived":
-        raise archived_thread(name)

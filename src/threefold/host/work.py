@@ -14,7 +14,7 @@ from threefold.errors import AgentFailed, ThreefoldError, Unavailable
 from threefold.host.agents import Agent
 from threefold.host.ending import finished, given, mark, recorded
 from threefold.host.events import Event, Events, Outcome
-from threefold.host.people import House, Person, check_thread
+from threefold.host.people import House, Person
 from threefold.host.pools import Pools, within
 from threefold.host.run import Run, called, drained, guarded
 from threefold.host.sending import Batch, Inbox, NoInbox, goal_of, put_in
@@ -129,7 +129,7 @@ class Work:
         try:
             if intent.thread is not None and not plain:
                 # Another engine need not look at the thread, or may say what it likes of it.
-                await within(self.pools.store, check_thread, person, intent.thread)
+                await within(self.pools.store, person.thread(intent.thread).check_open)
             pool = self.pools.store if plain else self.pools.engines
             context = await within(pool, contexts.assemble, intent, person.sources, request.engine)
         except (asyncio.CancelledError, Unavailable) as error:

@@ -68,27 +68,25 @@ def _answered(
 
 
 def take(lane: Lane, holder: str, now: datetime, until: datetime) -> Lane:
-    """Open a turn with what waits; as it is where a turn runs or nothing waits."""
-    if lane.running is not None or not lane.waiting:
-        return lane
-    running = Running(lane.next, now, lane.waiting, holder, until)
-    return replace(lane, running=running, waiting=(), next="")
+    """Open a turn with what waits, or take over one whose holder does not hold it any more, to end it: it is closed.
 
-
-def seize(lane: Lane, holder: str, now: datetime, until: datetime) -> Lane:
-    """Take over a turn whose holder does not hold it any more, to end it: it takes no more in."""
+    As it is where a turn is held, or nothing waits.
+    """
     running = lane.running
-    if running is None or running.until > now:
+    if running is not None and running.until <= now:
+        return replace(lane, running=replace(running, holder=holder, until=until, closed=True))
+    if running is not None or not lane.waiting:
         return lane
-    return replace(lane, running=replace(running, holder=holder, until=until, closed=True))
+    opened = Running(lane.next, now, lane.waiting, holder, until)
+    return replace(lane, running=opened, waiting=(), next="")
 
 
-def stop(lane: Lane, holder: str, now: datetime, until: datetime) -> Lane:
-    """Open a turn with what waits only to end it as cancelled."""
-    taken = take(lane, holder, now, until)
-    if taken is lane or taken.running is None:
+def stop(lane: Lane, holder: str, now: datetime, until: datetime, turn: str | None = None) -> Lane:
+    """Open a turn with what waits, if it is this one, only to end it as cancelled; as it is where a turn runs."""
+    if lane.running is not None or not lane.waiting or turn not in (None, lane.next):
         return lane
-    return replace(taken, running=replace(taken.running, closed=True, cancelled=True))
+    stopped = Running(lane.next, now, lane.waiting, holder, until, closed=True, cancelled=True)
+    return replace(lane, running=stopped, waiting=(), next="")
 
 
 def held(lane: Lane, holder: str, turn: str) -> Running:

@@ -17,7 +17,7 @@ from threefold.realms.conv.lanes import changing
 from threefold.realms.conv.lanes.arriving import Draft
 from threefold.realms.conv.lanes.keeping import REALM, log_turn, runs, waits, watch_turn
 from threefold.realms.conv.lanes.shelf import Shelf
-from threefold.realms.conv.lanes.values import Accepted, Lane, LaneKey, LaneView, Sent
+from threefold.realms.conv.lanes.values import Accepted, Lane, LaneKey, LaneView, Running, Sent
 from threefold.realms.conv.recorder import new_turn_id
 from threefold.realms.wiring import Ports
 
@@ -79,17 +79,20 @@ class Lanes:
         _, lane = self._shelf.change(key, accept, put)
         return answers[-1], lane
 
-    def take(self, key: LaneKey, holder: str, lease: timedelta) -> Lane:
-        """Open a turn with what waits and hold it; the lane is as it was where a turn runs or nothing waits."""
-        return self._changed(key, lambda lane, now: changing.take(lane, holder, now, now + lease))
+    def next(self, key: LaneKey, holder: str, lease: timedelta) -> Running | None:
+        """The turn that is now this holder's: what waits, opened, or a closed one that nobody held any more, to end it.
 
-    def stop(self, key: LaneKey, holder: str, lease: timedelta) -> Lane:
-        """Hold what waits only to end it as cancelled; the lane is as it was where a turn runs or nothing waits."""
-        return self._changed(key, lambda lane, now: changing.stop(lane, holder, now, now + lease))
+        None where there is neither.
+        """
+        return self._mine(key, lambda lane, now: changing.take(lane, holder, now, now + lease))
 
-    def seize(self, key: LaneKey, holder: str, lease: timedelta) -> Lane:
-        """Take over a turn that nobody holds any more, to end it; the lane is as it was where it is held."""
-        return self._changed(key, lambda lane, now: changing.seize(lane, holder, now, now + lease))
+    def stop(self, key: LaneKey, holder: str, lease: timedelta, turn: str | None = None) -> Running | None:
+        """The turn of what waits, where none runs, closed and cancelled: it is this holder's to end. Else None."""
+        return self._mine(key, lambda lane, now: changing.stop(lane, holder, now, now + lease, turn))
+
+    def _mine(self, key: LaneKey, change: Callable[[Lane, datetime], Lane]) -> Running | None:
+        before, after = self._shelf.change(key, lambda lane: change(lane, self._ports.clock()))
+        return None if after is before else after.running
 
     def renew(self, key: LaneKey, holder: str, turn: str, lease: timedelta) -> Lane:
         """Go on holding a turn.
@@ -101,8 +104,8 @@ class Lanes:
 
     def close(
         self, key: LaneKey, holder: str, turn: str, seen: int, lease: timedelta, force: bool = False
-    ) -> tuple[Sent, ...]:
-        """Let a turn take no more in; returns what came after the first `seen` submissions.
+    ) -> tuple[bool, tuple[Sent, ...]]:
+        """Let a turn take no more in; whether that is so, and what came after the first `seen` submissions.
 
         Where something came and it is neither cancelled nor `force` is set, the turn stays open.
 
@@ -110,7 +113,8 @@ class Lanes:
             Conflict: it is not held any more.
         """
         lane = self._changed(key, lambda lane, now: changing.close(lane, holder, turn, seen, now + lease, force))
-        return changing.held(lane, holder, turn).sent[seen:]
+        running = changing.held(lane, holder, turn)
+        return running.closed, running.sent[seen:]
 
     def end(self, key: LaneKey, holder: str, turn: str) -> Lane:
         """Let a turn be over, which is recorded.
