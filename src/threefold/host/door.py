@@ -219,7 +219,7 @@ class Door:
         seen = None if after is None else Position.of(after)
         person = self._kernel.person(owner, tenant)
         threads = self._kernel.work.pools.store
-        viewer = Viewer(self._lanes, self._logs, key, person, threads, self._hold.poll, lambda: self._closed)
+        viewer = Viewer(self._lanes, self._logs, key, person, threads, self._hold, lambda: self._closed)
         async with aclosing(viewer.events(seen)) as events:
             async for event in events:
                 yield event
