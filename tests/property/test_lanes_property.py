@@ -121,9 +121,11 @@ class Lanes(RuleBasedStateMachine):
             yield running
         else:
             self.held[process] = None
-            for call in (self.lanes(process).renew, self.lanes(process).end):
-                with pytest.raises(Conflict):
-                    call(self.key, f"p{process}", running.turn, *([LEASE] if call.__name__ == "renew" else []))
+            lanes, holder = self.lanes(process), f"p{process}"
+            with pytest.raises(Conflict):
+                lanes.renew(self.key, holder, running.turn, LEASE)
+            with pytest.raises(Conflict):
+                lanes.close(self.key, holder, running.turn, 0, LEASE, True)
             yield None
 
     @property
