@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cached_property, partial
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from threefold.jobs.worker import Worker
     from threefold.model.document import Extracted
     from threefold.model.retention import Receipt
+    from threefold.realms.access.requests import Requests
+    from threefold.realms.access.tokens import Tokens
     from threefold.realms.conv.lanes import Lanes
     from threefold.services import Caller, Registry, Service, Services
     from threefold.transfer import Comparison, Copied
@@ -258,11 +261,29 @@ class Threefold:
         """
         self._registry.withdraw(namespace)
 
+    def watch_services(self, changed: Callable[[], None]) -> Callable[[], None]:
+        """Call `changed` after each `publish` and `withdraw`, in the thread that did it; what is given ends that."""
+        return self._registry.watch(changed)
+
     def services(self, caller: Caller) -> Services:
         """The services as a caller with some grants may use them; `Handle.services` are those of a person."""
         from threefold.services import Services
 
         return Services(self._registry, caller)
+
+    @cached_property
+    def tokens(self) -> Tokens:
+        """Tokens, with which users come in over a network: make them, list them, revoke them."""
+        from threefold.realms.access.tokens import Tokens
+
+        return Tokens(self._backend, self.config.clock)
+
+    @cached_property
+    def requests(self) -> Requests:
+        """Requests with a key, which are done once however often they come; for surfaces."""
+        from threefold.realms.access.requests import Requests
+
+        return Requests(self._backend, self.config.clock)
 
     def decay(
         self, factor: float = 0.95, floor: float = 0.1, older_than: float = 86_400.0, cycle: str | None = None
@@ -310,9 +331,12 @@ class Threefold:
         return gone
 
     def forget_tenant(self, tenant: str) -> Receipt:
-        """Remove every user of a tenant from every file of the store; the receipt lists them."""
+        """Remove every user of a tenant from every file of the store; the receipt lists them. Its tokens go first."""
         from threefold.model.retention import Target
 
+        for token in self.tokens.list(tenant=tenant):
+            with suppress(NotFound):  # another one revoked it in this moment
+                self.tokens.revoke(token.id)
         return self._backend.purge(Scope("operator", tenant), Target(tenant=True))
 
     def scopes(self) -> Iterator[Scope]:

@@ -343,7 +343,7 @@ def test_shared_layers_are_read_by_all_and_curated_by_the_operator(db: threefold
         db.organization("acme").mem.remember("mine", layer="longterm")
     # A user of the same name as the shared place is nobody special.
     db.user("organization", tenant="acme").mem.remember("private to this user")
-    assert db.organization("acme").mem.recall("private").found == ()
+    assert db.organization("acme").mem.recall("private").hits == ()
     assert {each.memory for each in db.organization("acme").mem.list()} == {
         company.memory, wish.memory, world.memory,
     }  # fmt: skip
@@ -438,7 +438,7 @@ def test_bad_input_names_the_argument_and_leaves_nothing(db: threefold.Threefold
             call()
     with pytest.raises(InvalidInput, match=r"^query is empty; ask"):
         mem.recall(" \n　")
-    assert mem.recall("?!").found == ()
+    assert mem.recall("?!").hits == ()
     for missing in ("mem_none", "nothing", "org_none", ""):
         with pytest.raises(NotFound):
             mem.get(missing)

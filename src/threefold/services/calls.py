@@ -26,14 +26,17 @@ _MARK: Final = "_threefold_operation"
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who calls: a scope, and the grants that were given, such as `mem:read`; None for all, as in one's own program."""
+    """Who calls: a scope, and the grants that were given; None for all, as in one's own program.
+
+    A grant is `mem:read`, or `*:read` for every namespace, those that are published later too.
+    """
 
     scope: Scope
     grants: frozenset[str] | None = None
 
     def may(self, grant: str) -> bool:
         """Whether a grant was given."""
-        return self.grants is None or grant in self.grants
+        return self.grants is None or grant in self.grants or f"*:{grant.rpartition(':')[2]}" in self.grants
 
     def need(self, grant: str) -> None:
         """Refuse without the grant.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from threefold.errors import Conflict, InvalidInput, NotFound
 from threefold.model.ref import check_namespace
@@ -16,6 +16,7 @@ class Registry:
     def __init__(self) -> None:
         self._services: dict[str, Service] = {}
         self._own: set[str] = set()
+        self._watching: dict[object, Callable[[], None]] = {}
         self._lock = threading.Lock()
 
     def publish(self, service: Service, own: bool = False) -> None:
@@ -35,6 +36,7 @@ class Registry:
             self._services[name] = checked
             if own:
                 self._own.add(name)
+        self._changed()
 
     def is_own(self, namespace: str) -> bool:
         """Whether a namespace is a realm of Threefold."""
@@ -51,6 +53,25 @@ class Registry:
             raise InvalidInput(f"namespace {namespace!r} is Threefold's own")
         with self._lock:
             self._services.pop(namespace, None)
+        self._changed()
+
+    def watch(self, changed: Callable[[], None]) -> Callable[[], None]:
+        """Call `changed` after each `publish` and `withdraw`, in the thread that did it; what is given ends that."""
+        key = object()
+        with self._lock:
+            self._watching[key] = changed
+
+        def end() -> None:
+            with self._lock:
+                self._watching.pop(key, None)
+
+        return end
+
+    def _changed(self) -> None:
+        with self._lock:
+            watching = list(self._watching.values())
+        for each in watching:
+            each()
 
     def find(self, namespace: str) -> Service:
         """The service of a namespace.

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, NamedTuple, overload
+from typing import Any, Final, NamedTuple
 
 from threefold.errors import ThreefoldError
 from threefold.model.board import Board, Card
@@ -16,6 +16,7 @@ from threefold.model.scope import Scope
 from threefold.ports import Objects
 from threefold.realms.asking import question_for
 from threefold.realms.wiring import Ports
+from threefold.search.answers import Answers
 from threefold.search.embedding import embed
 from threefold.search.rank import Placing, depth_for, rank
 from threefold.search.relevance import Gauge
@@ -62,28 +63,8 @@ class BoardHit:
 
 
 @dataclass(frozen=True, slots=True)
-class BoardHits(Sequence[BoardHit]):
-    """Hits, best first. `mode` says what ran, `hybrid` or `lexical`; `warnings` what could not, and what was cut."""
-
-    hits: tuple[BoardHit, ...] = ()
-    mode: str = "lexical"
-    warnings: tuple[str, ...] = ()
-    gauge: Gauge = field(default=Gauge(), repr=False, compare=False)
-
-    @property
-    def relevance(self) -> float:
-        """How likely anything of it is to the point at all, from 0 to 1 (docs/context.md)."""
-        return self.gauge()
-
-    def __len__(self) -> int:
-        return len(self.hits)
-
-    @overload
-    def __getitem__(self, index: int) -> BoardHit: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[BoardHit, ...]: ...
-    def __getitem__(self, index: int | slice) -> BoardHit | tuple[BoardHit, ...]:
-        return self.hits[index]
+class BoardHits(Answers[BoardHit]):
+    """Cards and boards, best first; see `Answers`. `warnings` say what was cut, too."""
 
     def as_json(self) -> dict[str, Any]:
         """The answer as plain JSON values."""

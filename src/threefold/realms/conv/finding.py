@@ -95,7 +95,7 @@ def find(scope: Scope, ports: Ports, request: Request) -> Results:
     shown = Presentation(query.terms + _variants(found), snippets, neighbours, request.explain, request.size)
     hits = present(placing, groups, rows, shown)
     gauge = Gauge((placing,), ports.unrelated)
-    return Results(hits, _mode(query, found), (*warnings, *found.warnings), found.corrections, gauge)
+    return Results(hits, _mode(query, found), (*warnings, *found.warnings), gauge, found.corrections)
 
 
 def _turn_of(ref: str) -> ConvRef:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple
 
 from threefold.model.kinds import ROLES
 from threefold.model.rows import RowKey, StoredRow
 from threefold.model.times import iso
 from threefold.realms.conv.refs import ref_for
+from threefold.search.answers import Answers
 from threefold.search.rank import Group, Placing, Turn
-from threefold.search.relevance import Gauge
 from threefold.text.excerpt import EXCERPT_SIZE, Excerpt, excerpt
 
 
@@ -85,38 +85,13 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
-class Results(Sequence[Hit]):
-    """Hits, best first. `mode` says what ran: `hybrid`, `lexical`, `semantic` or `none`; `warnings` what could not run.
+class Results(Answers[Hit]):
+    """Hits, best first; see `Answers`.
 
     `corrections` are words of the question that were never written, with the stored words searched in their place.
     """
 
-    hits: tuple[Hit, ...] = ()
-    mode: str = "lexical"
-    warnings: tuple[str, ...] = ()
     corrections: Mapping[str, tuple[tuple[str, float], ...]] | None = None
-    gauge: Gauge = field(default=Gauge(), repr=False, compare=False)
-
-    @property
-    def relevance(self) -> float:
-        """How likely anything of it is to the point at all, from 0 to 1: what a context is gated by (docs/context.md).
-
-        The score of a hit compares it with the others; that of the best one says little about the question.
-        """
-        return self.gauge()
-
-    def __len__(self) -> int:
-        return len(self.hits)
-
-    @overload
-    def __getitem__(self, index: int) -> Hit: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[Hit, ...]: ...
-    def __getitem__(self, index: int | slice) -> Hit | tuple[Hit, ...]:
-        return self.hits[index]
-
-    def __iter__(self) -> Iterator[Hit]:
-        return iter(self.hits)
 
 
 class Presentation(NamedTuple):

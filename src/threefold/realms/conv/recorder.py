@@ -196,7 +196,7 @@ class TurnHandle:
         name = None if author is None else check_id(author, "author")
         self._completion = Completion(_text(text, "answer"), self._at(at), name)
 
-    def tokens(self, **counts: int) -> None:
+    def tokens(self, /, **counts: int) -> None:
         """Add token counts, such as `tokens(input=1200, output=80)`."""
         self._check_open()
         for name, count in counts.items():

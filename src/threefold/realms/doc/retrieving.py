@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Final, NamedTuple, overload
+from dataclasses import dataclass, replace
+from typing import Any, Final, NamedTuple
 
 from threefold.model.candidates import Candidates
 from threefold.model.document import Passage
@@ -17,6 +17,7 @@ from threefold.realms.doc.keeping import passage_of, source_label
 from threefold.realms.doc.shelf import Labels, Shelf
 from threefold.realms.places import SEEN_FROM, Place
 from threefold.realms.wiring import Ports
+from threefold.search.answers import Answers
 from threefold.search.rank import Placing, depth_for, rank
 from threefold.search.relevance import Gauge
 from threefold.text.excerpt import excerpt
@@ -64,32 +65,13 @@ class DocHit:
 
 
 @dataclass(frozen=True, slots=True)
-class Retrieved(Sequence[DocHit]):
-    """Chunks, best first. `mode` says what ran: `hybrid`, `lexical`, `semantic` or `none`; `warnings` what could not.
+class Retrieved(Answers[DocHit]):
+    """Chunks, best first; see `Answers`.
 
     `corrections` are words of the question that stand nowhere, with the stored words searched in their place.
     """
 
-    hits: tuple[DocHit, ...] = ()
-    mode: str = "lexical"
-    warnings: tuple[str, ...] = ()
     corrections: Mapping[str, tuple[tuple[str, float], ...]] | None = None
-    gauge: Gauge = field(default=Gauge(), repr=False, compare=False)
-
-    @property
-    def relevance(self) -> float:
-        """How likely anything of it is to the point at all, from 0 to 1 (docs/context.md)."""
-        return self.gauge()
-
-    def __len__(self) -> int:
-        return len(self.hits)
-
-    @overload
-    def __getitem__(self, index: int) -> DocHit: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[DocHit, ...]: ...
-    def __getitem__(self, index: int | slice) -> DocHit | tuple[DocHit, ...]:
-        return self.hits[index]
 
     def as_json(self) -> dict[str, Any]:
         """The answer as plain JSON values."""
@@ -149,7 +131,7 @@ def retrieve(scope: Scope, ports: Ports, place: Place, asked: Asked) -> Retrieve
     ranked.sort(key=lambda each: (-each.score, each.order, each.rank))
     terms += tuple(term for variants in corrections.values() for term, _ in variants)
     hits = tuple(_hits(ranked[: asked.limit], terms, asked.explain))
-    return Retrieved(hits, _mode(asked.lists, semantic), tuple(warnings), corrections, Gauge(placed, ports.unrelated))
+    return Retrieved(hits, _mode(asked.lists, semantic), tuple(warnings), Gauge(placed, ports.unrelated), corrections)
 
 
 def narrowed(shelf: Shelf, asked: Asked) -> Labels | None:

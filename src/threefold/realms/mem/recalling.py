@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Final, Literal, overload
+from typing import Any, Final, Literal
 
 from threefold.errors import InvalidInput
 from threefold.model.memory import HELD, LAYERS, Layer, Memory, Status
@@ -19,6 +19,7 @@ from threefold.realms.mem.scores import Decay, Scores, relevance, scores
 from threefold.realms.mem.shelf import Labels, Shelf
 from threefold.realms.places import Place
 from threefold.realms.wiring import Ports
+from threefold.search.answers import Answers
 from threefold.search.rank import Placing, by_turn, depth_for, rank
 from threefold.search.relevance import Gauge
 from threefold.text.dates import periods
@@ -103,28 +104,8 @@ class Recalled:
 
 
 @dataclass(frozen=True, slots=True)
-class Recall(Sequence[Recalled]):
-    """Memories, best first. `mode` says what ran, `warnings` what could not."""
-
-    found: tuple[Recalled, ...] = ()
-    mode: str = "lexical"
-    warnings: tuple[str, ...] = ()
-    gauge: Gauge = field(default=Gauge(), repr=False, compare=False)
-
-    @property
-    def relevance(self) -> float:
-        """How likely anything of it is to the point at all, from 0 to 1 (docs/context.md)."""
-        return self.gauge()
-
-    def __len__(self) -> int:
-        return len(self.found)
-
-    @overload
-    def __getitem__(self, index: int) -> Recalled: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[Recalled, ...]: ...
-    def __getitem__(self, index: int | slice) -> Recalled | tuple[Recalled, ...]:
-        return self.found[index]
+class Recall(Answers[Recalled]):
+    """Memories, best first; see `Answers`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,6 +54,22 @@ class Context:
         """Whether there is a store already; of one that is named by a URL nothing is known before it is opened."""
         return "://" in self.store or (Path(self.store).expanduser() / FILE_NAME).is_file()
 
+    def as_options(self) -> list[str]:
+        """The options that name this store and user from anywhere: a host has another folder and environment.
+
+        Keys are left out; the host's own configuration of an environment is the place for them.
+        """
+        store = self.store if "://" in self.store else str(Path(self.store).expanduser().absolute())
+        given = {
+            "--db": store, "--user": self.user, "--tenant": None if self.tenant == "default" else self.tenant,
+            "--blobs": self.blobs, "--embedder": self._embedder_option(),
+            "--embedder-model": self.embedder.get("embedder_model"), "--redact": self.redact,
+        }  # fmt: skip
+        return [part for name, value in given.items() if value is not None for part in (name, str(value))]
+
+    def _embedder_option(self) -> str | None:
+        return (self.embedder["embedder"] or "none") if self.embedder_named else None
+
     def handle(self, db: threefold.Threefold) -> threefold.Handle:
         """The user's handle."""
         return db.user(self.user, self.tenant)

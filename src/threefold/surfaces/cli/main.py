@@ -25,7 +25,9 @@ from threefold.surfaces.cli import (
     memories,
     reading,
     services,
+    serving,
     threads,
+    tokens,
     transfer,
     work,
 )  # fmt: skip
@@ -60,7 +62,7 @@ def parser() -> argparse.ArgumentParser:
     commands = root.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for module in (
         demonstration, histories, reading, threads, memories, boards, ingesting, documents, asking, services,
-        transfer, care, work,
+        serving, tokens, transfer, care, work,
     ):  # fmt: skip
         module.add_commands(commands)
     for command in commands.choices.values():

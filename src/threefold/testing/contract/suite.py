@@ -132,6 +132,8 @@ CAPABILITIES = (
     "cnv.redaction",
     "cnv.purge",
     "cnv.portable",
+    "access.tokens",
+    "access.requests",
     "redaction",
     "context",
     "context.engines",

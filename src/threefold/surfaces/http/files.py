@@ -1,0 +1,131 @@
+"""Documents and histories as files, in; everything of the user, out."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Mapping
+from functools import partial
+from mimetypes import guess_type
+from pathlib import Path
+from shutil import copyfileobj
+from typing import Any, Final
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import FileResponse, Response
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from threefold.errors import InvalidInput
+from threefold.surfaces.http.desk import Visit, desk_of
+from threefold.surfaces.http.operations import request_of, respond
+from threefold.surfaces.http.routing import Exact
+from threefold.surfaces.http.uploads import Upload, chosen, received, refuse_no_file
+
+_DOCUMENT: Final = ("source", "title", "metadata", "strategy", "chunk_tokens", "overlap")
+_HISTORY: Final = ("kind",)
+# An export has everything of these.
+_REALMS: Final = ("conv", "mem", "doc", "cnv")
+
+
+def routes() -> list[Route]:
+    """The routes."""
+    return [
+        Exact("/v1/doc/files", _document, ["POST"]),
+        Exact("/v1/import", _history, ["POST"]),
+        Exact("/v1/export", _export, ["GET"]),
+    ]
+
+
+async def _document(request: Request) -> Response:
+    desk = desk_of(request)
+    guest = await desk.admit(request)
+    guest.caller.need("doc:write")
+    refuse_no_file(request)
+    async with received(request, desk.settings.file_bytes) as upload:
+        told = request_of(request, await asyncio.to_thread(upload.digest))
+        return await respond(request, guest, partial(_ingest, upload), told, desk.settings.long_seconds)
+
+
+def _ingest(upload: Upload, visit: Visit) -> dict[str, Any]:
+    """Take a document in."""
+    fields = chosen(upload.fields, _DOCUMENT)
+    metadata = _object(fields["metadata"]) if "metadata" in fields else None
+    settings: dict[str, Any] = {"strategy": fields.get("strategy", "recursive")}
+    settings |= {name: _whole(name, fields[name]) for name in ("chunk_tokens", "overlap") if name in fields}
+    source = fields.get("source", upload.name)
+    # Of a source that is no file, such as a URL, the name tells what it is.
+    mime = guess_type(upload.name, strict=False)[0] or upload.mime
+    done = visit.handle.doc.ingest(upload.content(), source, metadata, title=fields.get("title"), mime=mime, **settings)
+    return done.as_json()
+
+
+def _object(text: str) -> Mapping[str, Any]:
+    try:
+        return msgspec.json.decode(text, type=dict[str, Any])
+    except (msgspec.DecodeError, RecursionError, UnicodeError):
+        raise InvalidInput(f"metadata: {text[:60]!r} is no JSON object") from None
+
+
+def _whole(name: str, text: str) -> int:
+    if not text.isdecimal() or len(text) > 9:
+        raise InvalidInput(f"{name} {text[:20]!r} must be a whole number")
+    return int(text)
+
+
+async def _history(request: Request) -> Response:
+    desk = desk_of(request)
+    guest = await desk.admit(request)
+    guest.caller.need("conv:write")
+    refuse_no_file(request)
+    async with received(request, desk.settings.import_bytes) as upload:
+        told = request_of(request, await asyncio.to_thread(upload.digest))
+        return await respond(request, guest, partial(_import, upload), told, desk.settings.long_seconds)
+
+
+def _import(upload: Upload, visit: Visit) -> dict[str, Any]:
+    """Record a history of another tool."""
+    kind = chosen(upload.fields, _HISTORY).get("kind", "auto")
+    with tempfile.TemporaryDirectory(prefix="threefold-import-") as folder:
+        # A history without ids of its own is known by the file's name.
+        path = Path(folder) / upload.name
+        upload.file.seek(0)
+        try:
+            with path.open("wb") as copy:
+                copyfileobj(upload.file, copy)
+        except (OSError, ValueError) as error:
+            raise InvalidInput(f"name {upload.name[:100]!r} cannot be kept here: {error}; use a shorter one") from None
+        done = visit.handle.import_history([path], kind)
+    skipped = [{"where": each.where, "why": each.why} for each in done.skipped]
+    return {"imported": done.imported, "unchanged": done.unchanged, "skipped": skipped}
+
+
+async def _export(request: Request) -> Response:
+    desk = desk_of(request)
+    guest = await desk.admit(request)
+    for realm in _REALMS:
+        guest.caller.need(f"{realm}:read")
+    folder = await asyncio.to_thread(partial(tempfile.TemporaryDirectory, prefix="threefold-export-"))
+    path = Path(folder.name) / "threefold-export.zip"
+    try:
+        await desk.do(guest, lambda visit: visit.handle.export(path), desk.settings.long_seconds)
+    except BaseException:
+        folder.cleanup()
+        raise
+    return _Archive(path, folder)
+
+
+class _Archive(FileResponse):
+    """A file that is gone once it was sent, or could not be."""
+
+    def __init__(self, path: Path, folder: tempfile.TemporaryDirectory[str]) -> None:
+        super().__init__(path, media_type="application/zip", filename=path.name)
+        self._folder = folder
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._folder.cleanup()

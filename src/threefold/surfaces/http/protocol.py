@@ -1,0 +1,49 @@
+"""MCP in the same server: the same tools as over standard input and output, each request as the one who sent it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
+
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from starlette.requests import Request
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from threefold.app import Threefold
+from threefold.services import Caller
+from threefold.surfaces.http.desk import desk_of
+from threefold.surfaces.mcp import serving
+
+_caller: ContextVar[Caller] = ContextVar("threefold.mcp.caller")
+
+
+class Protocol:
+    """The protocol over a store. Nothing is kept between requests: each says who asks."""
+
+    def __init__(self, db: Threefold, most: int) -> None:
+        self._manager = StreamableHTTPSessionManager(
+            serving(db, _caller.get), json_response=True, stateless=True, max_request_body_size=most
+        )
+
+    def routes(self) -> list[Route]:
+        """The route."""
+        return [Route("/mcp", self, methods=["POST"])]
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Within it, requests are answered."""
+        async with self._manager.run():
+            yield
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request as the one who sent it."""
+        request = Request(scope, receive)
+        guest = await desk_of(request).admit(request)
+        # The protocol's tasks are made within this one, and have its context.
+        held = _caller.set(guest.caller)
+        try:
+            await self._manager.handle_request(scope, receive, send)
+        finally:
+            _caller.reset(held)

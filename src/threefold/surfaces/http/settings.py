@@ -1,0 +1,33 @@
+"""How a store is served."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from threefold.model.scope import Scope
+
+_MIB = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a store is served.
+
+    `local` is who comes without a token, on this machine alone; None where everyone needs one. `hosts` are the names
+    that the server may be called by beside those of this machine; without any, whoever has a token may call it by all.
+
+    A JSON body has at most `json_bytes`, a document `file_bytes`, a history that is imported `import_bytes`. A request
+    takes at most `seconds`, one that moves files `long_seconds`. `concurrent` requests are taken at once, of which
+    `threads` work; `rate` is how many a token may make in a minute, None for any number.
+    """
+
+    local: Scope | None = None
+    hosts: tuple[str, ...] = ()
+    json_bytes: int = 1 * _MIB
+    file_bytes: int = 64 * _MIB
+    import_bytes: int = 1024 * _MIB
+    seconds: float = 30.0
+    long_seconds: float = 900.0
+    concurrent: int = 200
+    threads: int = 16
+    rate: int | None = None
