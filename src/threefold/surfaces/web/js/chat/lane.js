@@ -3,7 +3,7 @@ import { cancel, events, laneState, noLanes, submit } from "../api.js";
 import { useCallback, useEffect, useReducer, useRef, useState } from "../dom.js";
 import { attempt } from "../state.js";
 
-const EMPTY = { run: "", phase: "", steps: [], messages: [], files: [], panels: [], refs: {}, ended: "", error: "" };
+const EMPTY = { run: "", phase: "", steps: [], said: [], files: [], panels: [], refs: {}, ended: "", error: "" };
 // After a broken connection: so many milliseconds, longer each time.
 const PAUSES = [500, 1000, 2000, 5000, 10_000];
 
@@ -14,7 +14,7 @@ const put = (list, id, change) => {
 };
 
 const steps = (state, id, change) => ({ ...state, steps: put(state.steps, id, change) });
-const messages = (state, id, change) => ({ ...state, messages: put(state.messages, id, change) });
+const said = (state, id, change) => ({ ...state, said: put(state.said, id, change) });
 
 /** What each event does to what is seen of the turn that runs. Pure. */
 const DOES = {
@@ -25,8 +25,8 @@ const DOES = {
   TOOL_CALL_ARGS: (state, event) => steps(state, event.toolCallId, (step) => ({ ...step, args: (step.args || "") + event.delta })),
   TOOL_CALL_END: (state, event) => steps(state, event.toolCallId, (step) => ({ ...step, status: event.metadata?.status || "completed" })),
   TOOL_CALL_RESULT: (state, event) => steps(state, event.toolCallId, (step) => ({ ...step, result: event.content })),
-  TEXT_MESSAGE_START: (state, event) => messages(state, event.messageId, (message) => ({ text: "", ...message, role: event.role || "assistant" })),
-  TEXT_MESSAGE_CONTENT: (state, event) => messages(state, event.messageId, (message) => ({ ...message, text: (message.text || "") + event.delta })),
+  TEXT_MESSAGE_START: (state, event) => said(state, event.messageId, (message) => ({ text: "", ...message, role: event.role || "assistant" })),
+  TEXT_MESSAGE_CONTENT: (state, event) => said(state, event.messageId, (message) => ({ role: "assistant", ...message, text: (message.text || "") + event.delta })),
   RUN_FINISHED: (state) => ({ ...state, ended: "completed" }),
   RUN_ERROR: (state, event) => ({ ...state, ended: "failed", error: event.message || "" }),
   CUSTOM: (state, event) => (CUSTOM[event.name] ? CUSTOM[event.name](state, event.value) : state),
@@ -34,6 +34,9 @@ const DOES = {
 
 /** Events that the protocol has no name for. */
 const CUSTOM = {
+  // What waits for the next turn is seen among what waits.
+  "threefold.accepted": (state, value) =>
+    value.turn === state.run && value.joined !== "queued" ? said(state, value.submission, () => ({ id: value.submission, role: "user", ...value })) : state,
   "threefold.context": (state, value) => ({ ...state, refs: value.refs || {} }),
   "threefold.file": (state, value) => ({ ...state, files: [...state.files, value] }),
   "threefold.panel": (state, value) => ({

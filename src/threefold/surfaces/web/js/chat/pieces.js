@@ -6,7 +6,7 @@ import { attempt } from "../state.js";
 import { Markdown, When, size } from "../text.js";
 import { save } from "../ui/parts.js";
 
-const KINDS = { followup: "follow-up", steer: "steer" };
+const KINDS = { followup: "follow-up", steer: "steer", partial: "interrupted" };
 // Longer ones are folded: one reads on where one wants to.
 const LONG = 6_000;
 const SHOWN = /^image\/(?:png|jpeg|gif|webp)$/;

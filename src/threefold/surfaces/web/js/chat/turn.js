@@ -19,15 +19,21 @@ const labels = (turn) => Object.fromEntries(turn.citations.filter((each) => each
 export function Turn({ turn, reread, wanted }) {
   const [given, setGiven] = useState(false);
   const refs = labels(turn);
-  const asked = turn.messages.filter((message) => message.role === "user");
-  const answers = turn.messages.filter((message) => message.role !== "user");
+  const said = turn.messages;
+  // Files came with the first words; what was done stands before what came of it.
+  const opening = said.findIndex((message) => message.role !== "user");
+  const first = opening < 0 ? said.length : opening;
+  const end = said.findLastIndex((message) => message.kind === "completion");
+  const last = end < 0 ? said.length : end;
   const computed = turn.context.find((event) => event.event === "computed_context");
-  const title = (asked[0] || answers[0])?.text.slice(0, 80) || turn.turn;
+  const title = said[0]?.text.slice(0, 80) || turn.turn;
+  const line = (message) => html`<${Said} key=${message.ref} ...${props(message)} refs=${refs} />`;
   return html`<article class=${wanted ? "turn wanted" : "turn"} data-ref=${turn.ref} tabindex="-1" aria-label=${`Turn ${turn.ordinal}`}>
-    ${asked.map((message) => html`<${Said} key=${message.ref} ...${props(message)} />`)}
+    ${said.slice(0, first).map(line)}
     ${turn.attachments.map((file) => html`<${FileCard} key=${file.ref} file=${file} label="attached" />`)}
+    ${said.slice(first, last).map(line)}
     ${turn.steps.length > 0 && html`<${Steps} steps=${turn.steps} />`}
-    ${answers.map((message) => html`<${Said} key=${message.ref} ...${props(message)} refs=${refs} />`)}
+    ${said.slice(Math.max(first, last)).map(line)}
     ${turn.files.map((file) => html`<${FileCard} key=${file.ref} file=${file} label="made" />`)}
     ${turn.citations.length > 0 && html`<${Sources} citations=${turn.citations} />`}
     ${(turn.notes.length > 0 || turn.summary) && html`<${Notes} notes=${turn.notes} summary=${turn.summary} />`}
