@@ -3,7 +3,7 @@ import { cancel, events, laneState, noLanes, submit } from "../api.js";
 import { useCallback, useEffect, useReducer, useRef, useState } from "../dom.js";
 import { attempt } from "../state.js";
 
-const EMPTY = { run: "", phase: "", steps: [], said: [], files: [], panels: [], refs: {}, ended: "", error: "" };
+const EMPTY = { run: "", phase: "", agent: "", steps: [], said: [], files: [], panels: [], refs: {}, ended: "", error: "" };
 // After a broken connection: so many milliseconds, longer each time.
 const PAUSES = [500, 1000, 2000, 5000, 10_000];
 
@@ -19,7 +19,7 @@ const said = (state, id, change) => ({ ...state, said: put(state.said, id, chang
 /** What each event does to what is seen of the turn that runs. Pure. */
 const DOES = {
   RUN_STARTED: (_, event) => ({ ...EMPTY, run: event.runId }),
-  STEP_STARTED: (state, event) => ({ ...state, phase: event.stepName }),
+  STEP_STARTED: (state, event) => ({ ...state, phase: event.stepName, agent: event.stepName }),
   STEP_FINISHED: (state) => ({ ...state, phase: "" }),
   TOOL_CALL_START: (state, event) => steps(state, event.toolCallId, (step) => ({ ...step, name: event.toolCallName, status: "running", args: "" })),
   TOOL_CALL_ARGS: (state, event) => steps(state, event.toolCallId, (step) => ({ ...step, args: (step.args || "") + event.delta })),
@@ -58,12 +58,15 @@ export function useLane(conversation, onRecorded) {
   const [state, setState] = useState({ turn: null, submissions: [], waiting: [] });
   const [there, setThere] = useState(true);
   const [lost, setLost] = useState(false);
+  // The lane is let go a moment after its last event: what has ended here runs no more.
+  const over = useRef(new Set());
   const recorded = useRef(onRecorded);
   recorded.current = onRecorded;
 
   const look = useCallback(async (stop) => {
     try {
-      setState(await laneState(conversation, stop));
+      const found = await laneState(conversation, stop);
+      setState(over.current.has(found.turn) ? { ...found, turn: null, submissions: [] } : found);
       setThere(true);
     } catch (error) {
       if (noLanes(error)) setThere(false);
@@ -76,7 +79,14 @@ export function useLane(conversation, onRecorded) {
     const stop = new AbortController();
     const follow = async () => {
       if (!(await look(stop.signal)) || stop.signal.aborted) return;
-      await listen(conversation, stop.signal, { tell, look, setLost, ended: (event) => recorded.current(event) });
+      await listen(conversation, stop.signal, {
+        tell, look, setLost,
+        ended: async (run) => {
+          await recorded.current();
+          over.current.add(run);
+          await look(stop.signal);
+        },
+      });
     };
     follow();
     return () => stop.abort();
@@ -93,6 +103,7 @@ export function useLane(conversation, onRecorded) {
 
 async function listen(conversation, stop, { tell, look, setLost, ended }) {
   let last = "";
+  let run = "";
   let tries = 0;
   while (!stop.aborted) {
     try {
@@ -101,9 +112,10 @@ async function listen(conversation, stop, { tell, look, setLost, ended }) {
         tries = 0;
         setLost(false);
         tell(data);
-        if (["RUN_STARTED", "RUN_FINISHED", "RUN_ERROR", "CUSTOM"].includes(data.type)) await look(stop);
+        if (data.type === "RUN_STARTED") run = data.runId;
+        if (["RUN_STARTED", "CUSTOM"].includes(data.type)) await look(stop);
         if (OVER(data)) {
-          await ended(data);
+          await ended(data.value?.turn?.turn || run);
           tell(null);
         }
       }

@@ -1,7 +1,7 @@
 // The turn that runs, as it is heard; what waits behind it.
 import { html, useEffect, useRef, useState } from "../dom.js";
-import { Markdown, counted } from "../text.js";
-import { FileCard, Said, Step } from "./pieces.js";
+import { counted } from "../text.js";
+import { Answer, FileCard, Said, Step } from "./pieces.js";
 
 /** A screen reader hears the answer by sentences, not letter by letter. */
 function Spoken({ text, done }) {
@@ -37,7 +37,7 @@ export function LiveTurn({ lane, recorded }) {
   return html`
     ${lost && html`<p class="notice" role="status">The connection is broken; trying again. Nothing is lost: the turn goes on.</p>`}
     ${runs && html`<article class="turn live" aria-label="The turn that runs">
-      ${said.map((each) => html`<${Line} key=${each.id} each=${each} refs=${live.refs} />`)}
+      ${said.map((each) => html`<${Line} key=${each.id} each=${each} refs=${live.refs} agent=${live.agent} />`)}
       ${live.steps.length > 0 && html`<details class="steps" open><summary>${counted(live.steps.length, "step")}</summary>${live.steps.map((step) => html`<${Step} key=${step.id} name=${step.name} status=${step.status} arguments=${step.args} result=${step.result} />`)}</details>`}
       ${!live.ended && html`<p class="working" role="status"><span class="dots" aria-hidden="true"><i></i><i></i><i></i></span><span class=${answer.length ? "hidden" : ""}>${PHASES[live.phase] || (live.phase ? html`<bdi>${live.phase}</bdi> works…` : "Working…")}</span></p>`}
       ${live.panels.map((panel) => html`<details class="steps" open key=${panel.id}><summary dir="auto">${panel.name}</summary><pre tabindex="0" dir="auto">${panel.text}</pre></details>`)}
@@ -49,8 +49,8 @@ export function LiveTurn({ lane, recorded }) {
       ${state.waiting.map((each) => html`<${Line} key=${each.submission} each=${{ ...each, role: "user" }} />`)}</section>`}`;
 }
 
-function Line({ each, refs }) {
-  if (each.role !== "user") return html`<div class="said assistant"><${Markdown} text=${each.text} refs=${refs} /></div>`;
+function Line({ each, refs, agent }) {
+  if (each.role !== "user") return html`<div class="said assistant"><${Answer} text=${each.text} refs=${refs} agent=${agent} /></div>`;
   return html`<${Said} role="user" kind=${each.kind} text=${each.text} at=${each.at} author=${each.author} />
     ${each.attachments?.length ? html`<ul class="chips" aria-label="Files">${each.attachments.map((file) => html`<li class="chip" dir="auto" key=${file.name}>${file.name}</li>`)}</ul>` : ""}`;
 }
