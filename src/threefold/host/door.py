@@ -14,7 +14,7 @@ from threefold.errors import Conflict, InvalidInput, ThreefoldError, Unavailable
 from threefold.host.holding import Hold
 from threefold.host.kernel import Kernel
 from threefold.host.live import LaneEvent, Position
-from threefold.host.logs import Logs
+from threefold.host.logs import Logs, happened
 from threefold.host.pools import within
 from threefold.host.turns import Turns
 from threefold.host.viewing import Viewer
@@ -226,13 +226,10 @@ class Door:
 
     async def look(self) -> int:
         """Look now for lanes that nobody runs and begin with them; returns how many. This is done by itself too."""
-        app, begun = self._kernel.app, 0
+        app = self._kernel.app
         left = await self._within(self._lanes.left, app, _PAGE)
         free = await self._within(self._lanes.free, app, _PAGE)
-        for key in (*left, *free):
-            if key not in self._tasks and self._able(key):
-                begun += self._run(key)
-        return begun
+        return sum([self._run(key) for key in (*left, *free)])
 
     async def _look_on(self) -> None:
         while True:
@@ -240,8 +237,7 @@ class Door:
                 await self.look()
             except ThreefoldError as error:
                 _log.warning("looking for lanes: %s", error)
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._free.wait(), self._look_every)
+            await happened(self._free, self._look_every)
             self._free.clear()
 
     def _key(self, owner: str, conversation: str, agent: str | None, tenant: str | None) -> LaneKey:

@@ -16,7 +16,7 @@ from typing import Any, Final
 from threefold.errors import Conflict, IntegrityError, NotFound, ThreefoldError, Unavailable
 from threefold.host.events import Outcome
 from threefold.host.live import Log, Teller
-from threefold.host.logs import Logs
+from threefold.host.logs import Logs, happened
 from threefold.host.pools import within
 from threefold.host.sending import Batch, File
 from threefold.host.work import Request
@@ -130,8 +130,7 @@ class Holding:
         """Look after the turn until this is cancelled: what comes, the hold on the lane, viewers elsewhere."""
         watched = False
         while True:
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._woken.wait(), _SHARED_EVERY if watched else self._hold.poll)
+            await happened(self._woken, _SHARED_EVERY if watched else self._hold.poll)
             self._woken.clear()
             try:
                 async with self._noticing:
@@ -171,28 +170,31 @@ class Holding:
             self.stop("cancelled")
 
     async def _load(self, sent: Sequence[Sent]) -> None:
-        """Take in what came for this turn, with its bytes."""
-        for each in sent:
-            self.told(self.teller.accepted(each, self.turn, "steered"))
+        """Take in what came for this turn, with its bytes; told when the agent may take it."""
         batches = await load(self._lanes, self._key, sent, self._threads)
         with self._taking:
             self._came += batches
             self._loaded += len(batches)
+        for each in sent:
+            self.told(self.teller.accepted(each, self.turn, "steered"))
 
     async def share(self) -> None:
         """Put the events down for viewers at other processes, if there are new ones."""
-        if self.log.edition == self._shared or self.log.size > MAX_SHARED:
-            return
         edition = self.log.edition
-        body = {"entries": [dict(entry) for entry in self.log.entries], "done": self.log.done}
-        await within(self._threads, self._lanes.put_log, self._key, self.turn, body, edition)
-        self._shared = edition
+        if edition != self._shared:
+            await self._share((), edition)
+            self._shared = edition
 
-    async def share_end(self) -> None:
-        """Put the last events down, if somebody watches elsewhere."""
+    async def _share(self, last: Sequence[dict[str, Any]], edition: int) -> None:
+        if self.log.size <= MAX_SHARED:
+            body = {"entries": [*map(dict, self.log.entries), *last], "done": bool(last)}
+            await within(self._threads, self._lanes.put_log, self._key, self.turn, body, edition)
+
+    async def share_end(self, last: Sequence[dict[str, Any]]) -> None:
+        """Put the events down with the last ones, if somebody watches elsewhere."""
         try:
             if await within(self._threads, self._lanes.watched, self._key):
-                await self.share()
+                await self._share(last, self.log.edition + 1)
         except ThreefoldError as error:
             _log.warning("events of conversation %r: %s", self._key.conversation, error)
 

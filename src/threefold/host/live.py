@@ -44,10 +44,10 @@ class LaneEvent:
 
 
 class Position(NamedTuple):
-    """How far a viewer is: in which turn, up to which entry of its log, and how much of that entry's text."""
+    """How far a viewer is: in which turn, up to which entry of its log, from 1, and how much of that entry's text."""
 
     turn: str
-    entry: int = -1
+    entry: int = 0
     offset: int = 0
 
     @property
@@ -95,14 +95,13 @@ class Log:
 
 def since(entries: Sequence[Mapping[str, Any]], seen: Position) -> Iterator[tuple[Position, Mapping[str, Any]]]:
     """What a viewer has not seen of a log, each with the position behind it."""
-    for index in range(max(seen.entry, 0), len(entries)):
-        entry, offset = entries[index], seen.offset if index == seen.entry else 0
+    for number, entry in enumerate(entries[max(seen.entry - 1, 0) :], max(seen.entry, 1)):
         if entry["type"] == CONTENT:
-            text = entry["delta"]
+            text, offset = entry["delta"], seen.offset if number == seen.entry else 0
             if len(text) > offset:
-                yield Position(seen.turn, index, len(text)), {**entry, "delta": text[offset:]}
-        elif index > seen.entry:
-            yield Position(seen.turn, index), entry
+                yield Position(seen.turn, number, len(text)), {**entry, "delta": text[offset:]}
+        elif number > seen.entry:
+            yield Position(seen.turn, number), entry
 
 
 def recorded(conversation: str, turn: Mapping[str, Any] | None, why: str) -> dict[str, Any]:

@@ -14,6 +14,14 @@ from threefold.realms.conv.lanes.values import LaneKey
 _KEPT: Final = 64
 
 
+async def happened(event: asyncio.Event, seconds: float) -> None:
+    """Wait for an event, or so long."""
+    # Not `wait_for`, which on Python 3.11 may lose that its caller is cancelled.
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await event.wait()
+
+
 class Logs:
     """Logs by lane and turn. Used in the event loop alone."""
 
@@ -56,8 +64,6 @@ class Logs:
         for key in list(self._changed):
             self.tell(key)
 
-    async def wait(self, key: LaneKey, seconds: float | None) -> None:
+    async def wait(self, key: LaneKey, seconds: float) -> None:
         """Wait until something happens in a lane here, or so long."""
-        changed = self._changed.setdefault(key, asyncio.Event())
-        with suppress(TimeoutError):
-            await asyncio.wait_for(changed.wait(), seconds)
+        await happened(self._changed.setdefault(key, asyncio.Event()), seconds)

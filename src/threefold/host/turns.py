@@ -77,10 +77,12 @@ class Turns:
             return
         if outcome is None or not outcome.ref:
             await self._record(key, holding.turn, status, error, holding.log)
-        holding.told(holding.teller.ended(status, error, self._result(key, holding.turn, outcome)))
-        holding.log.end()
-        await holding.share_end()
+        last = list(holding.teller.ended(status, error, self._result(key, holding.turn, outcome)))
+        await holding.share_end(last)
         await within(self._kernel.work.pools.store, self._lanes.end, key, self._hold.holder, holding.turn)
+        # Told when the lane is free: who answers to this opens a turn.
+        holding.told(last)
+        holding.log.end()
 
     async def _answered(self, key: LaneKey, holding: Holding) -> Outcome:
         """Let an agent answer. Raises what kept it from that, and cancellation where it was stopped before it began."""

@@ -92,6 +92,8 @@ class Viewer:
         """Events of a turn that another process runs or ran, and whether these are all; None: they are not kept."""
         lane = await self._lane()  # before the log, which is whole when the turn is over
         shared = await within(self._threads, self._lanes.log, self._key, turn)
+        if lane.next == turn:
+            return (), False
         if lane.running is not None and lane.running.turn == turn:
             return ((), False) if shared is None else (shared["entries"], shared["done"])
         return (shared["entries"], True) if shared is not None and shared["done"] else None

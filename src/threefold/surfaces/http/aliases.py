@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 
 class Alias(NamedTuple):
-    """A method at a path, and the operation that it is; what `{…}` in the path names is that argument."""
+    """A method at a path, and the operation that it is.
+
+    What `{…}` in the path names is the argument of this name, or of the one that `arguments` has for it.
+    """
 
     method: str
     path: str
     namespace: str
     operation: str
+    arguments: Mapping[str, str] = {}
+
+    def fixed(self, named: Mapping[str, str]) -> dict[str, str]:
+        """The arguments that a path gives."""
+        return {self.arguments.get(name, name): value for name, value in named.items()}
 
 
 ALIASES: Final = (
@@ -33,7 +42,7 @@ ALIASES: Final = (
     Alias("GET", "/v1/doc/documents", "doc", "list"),
     Alias("POST", "/v1/doc/documents", "doc", "upsert"),
     Alias("GET", "/v1/doc/documents/{id}", "doc", "get"),
-    Alias("PUT", "/v1/doc/documents/{source}", "doc", "upsert"),
+    Alias("PUT", "/v1/doc/documents/{id}", "doc", "upsert", {"id": "source"}),
     Alias("DELETE", "/v1/doc/documents/{id}", "doc", "delete"),
     Alias("GET", "/v1/conv/turns", "conv", "catalog"),
     Alias("GET", "/v1/conv/conversations", "conv", "list"),

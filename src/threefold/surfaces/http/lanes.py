@@ -23,9 +23,9 @@ from threefold.model.kinds import SubmissionKind
 from threefold.services import Caller
 from threefold.surfaces.http.desk import desk_of, media_of
 from threefold.surfaces.http.gate import Guest
-from threefold.surfaces.http.limits import counted
 from threefold.surfaces.http.operations import KEY, json_body
 from threefold.surfaces.http.routing import Exact
+from threefold.surfaces.http.uploads import form_of, plain_name
 
 T = TypeVar("T")
 # An answer is made of all that its owner may see.
@@ -97,11 +97,9 @@ async def _submit(request: Request, guest: Guest) -> Response:
     """Accept a submission; it is kept when this is answered."""
     files: list[tuple[str, bytes, str | None]] = []
     if media_of(request) == "multipart/form-data":
-        settings = desk_of(request).settings
-        bounded = Request(request.scope, counted(request.receive, settings.file_bytes))
-        async with bounded.form(max_files=_FILES, max_fields=_FIELDS, max_part_size=settings.json_bytes) as form:
+        async with form_of(request, desk_of(request).settings.file_bytes, _FILES, _FIELDS) as form:
             given = _read(json.dumps(_fields(form)).encode(), Submission)
-            files = [(each.filename or "file", await each.read(), each.content_type) for each in _uploads(form)]
+            files = [(plain_name(each.filename or ""), await each.read(), each.content_type) for each in _uploads(form)]
     else:
         given = _read(await json_body(request), Submission)
     owner, tenant, _ = _whose(request, guest)

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Final
 
 from starlette.requests import Request
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from threefold.surfaces.http.problems import Refused, of_refusal
 
@@ -92,18 +92,3 @@ class Crowd:
             await self._app(scope, receive, send)
         finally:
             self._here -= 1
-
-
-def counted(receive: Receive, most: int) -> Receive:
-    """A body that is not longer than `most`, for what reads it by itself."""
-    size = 0
-
-    async def receive_counted() -> Message:
-        nonlocal size
-        message = await receive()
-        size += len(message.get("body", b""))
-        if size > most:
-            raise too_large(most)
-        return message
-
-    return receive_counted

@@ -46,6 +46,7 @@ class _Place(NamedTuple):
     method: str
     path: str
     operation: Operation
+    arguments: Mapping[str, str] = {}
 
 
 def routes() -> list[Route]:
@@ -97,14 +98,15 @@ def _places(operations: tuple[Operation, ...]) -> Iterator[_Place]:
         if each.access == "read":
             yield _Place("GET", path, each)
     for alias in ALIASES:
-        yield _Place(alias.method, alias.path, named[alias.namespace, alias.operation])
+        yield _Place(alias.method, alias.path, named[alias.namespace, alias.operation], alias.arguments)
 
 
 def _operation(place: _Place) -> dict[str, Any]:
-    operation, in_path = place.operation, _NAME.findall(place.path)
-    left = {name: each for name, each in operation.takes["properties"].items() if name not in in_path}
+    operation, taken = place.operation, place.operation.takes["properties"]
+    in_path = {name: place.arguments.get(name, name) for name in _NAME.findall(place.path)}
+    left = {name: each for name, each in taken.items() if name not in in_path.values()}
     needed = [name for name in operation.takes.get("required", ()) if name in left]
-    parameters = [_parameter(name, "path", operation.takes["properties"][name], True) for name in in_path]
+    parameters = [_parameter(name, "path", taken[argument], True) for name, argument in in_path.items()]
     described: dict[str, Any] = {}
     if place.method in ("GET", "DELETE"):
         parameters += [_parameter(name, "query", each, name in needed) for name, each in left.items()]

@@ -61,7 +61,7 @@ async def _resource(aliases: Mapping[str, Alias], request: Request) -> Response:
     desk = desk_of(request)
     guest = await desk.admit(request)
     alias = aliases["GET" if request.method == "HEAD" else request.method]
-    return await answer(request, guest, alias.namespace, alias.operation, request.path_params)
+    return await answer(request, guest, alias.namespace, alias.operation, alias.fixed(request.path_params))
 
 
 async def _operation(request: Request) -> Response:

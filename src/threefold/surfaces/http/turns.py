@@ -17,9 +17,9 @@ from threefold.errors import InvalidInput
 from threefold.model.kinds import StepStatus, SubmissionKind
 from threefold.realms.conv.recorder import TurnHandle
 from threefold.surfaces.http.desk import Visit, desk_of, media_of
-from threefold.surfaces.http.limits import counted
 from threefold.surfaces.http.operations import json_body, request_of, respond
 from threefold.surfaces.http.routing import Exact
+from threefold.surfaces.http.uploads import form_of
 
 _FILES: Final = 50
 _PARTS: Final = {"attachment": "attachments", "file": "files"}
@@ -158,8 +158,7 @@ async def _record(request: Request) -> Response:
     if media_of(request) != "multipart/form-data":
         body = await json_body(request)
         return await respond(request, guest, partial(record, body, {}), request_of(request, body))
-    bounded = Request(request.scope, counted(request.receive, desk.settings.file_bytes))
-    async with bounded.form(max_files=_FILES, max_fields=1, max_part_size=desk.settings.json_bytes) as form:
+    async with form_of(request, desk.settings.file_bytes, _FILES, 1) as form:
         body, files = await _parts(form)
         told = hashlib.sha256(
             repr(sorted((key, hashlib.sha256(data).digest()) for key, data in files.items())).encode()

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import PurePosixPath
 from typing import IO, Any, Final, NamedTuple
 
-from starlette.datastructures import UploadFile
+from starlette.datastructures import FormData, UploadFile
+from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import Request
 
 from threefold.errors import InvalidInput
 from threefold.surfaces.http.desk import desk_of, media_of
-from threefold.surfaces.http.limits import chunks, counted, too_large
+from threefold.surfaces.http.limits import chunks, too_large
 from threefold.surfaces.http.problems import Refused
 
 _IN_MEMORY: Final = 2**20
@@ -69,11 +70,7 @@ async def received(request: Request, most: int) -> AsyncIterator[Upload]:
 
 @asynccontextmanager
 async def _form(request: Request, most: int) -> AsyncIterator[Upload]:
-    said = request.headers.get("content-length", "0")
-    if said.isdecimal() and int(said) > most + _ROOM:
-        raise too_large(most)
-    bounded = Request(request.scope, counted(request.receive, most + _ROOM))
-    async with bounded.form(max_files=1, max_fields=_FIELDS, max_part_size=_ROOM) as form:
+    async with form_of(request, most, 1, _FIELDS) as form:
         given: dict[str, Any] = dict(form.multi_items())
         files = [value for value in given.values() if isinstance(value, UploadFile)]
         if not files:
@@ -83,6 +80,42 @@ async def _form(request: Request, most: int) -> AsyncIterator[Upload]:
             raise too_large(most)
         fields = {**request.query_params, **{n: v for n, v in given.items() if isinstance(v, str)}}
         yield Upload(plain_name(file.filename or ""), file.content_type or None, fields, file.file)
+
+
+class _Whole(MultiPartParser):
+    """A parser that knows whether it saw the end of the form."""
+
+    ended = False
+
+    def on_end(self) -> None:
+        """See `MultiPartParser.on_end`."""
+        self.ended = True
+
+
+@asynccontextmanager
+async def form_of(request: Request, most: int, files: int, fields: int) -> AsyncIterator[FormData]:
+    """A form with files, which are gone afterwards.
+
+    Raises:
+        Refused: 413: there is more than `most` in it; 408: too slow; 400: it is broken, or does not end.
+    """
+
+    async def pieces() -> AsyncGenerator[bytes, None]:
+        async for chunk in chunks(request, most + _ROOM, desk_of(request).settings.long_seconds):
+            yield chunk
+        if not parser.ended:
+            raise MultiPartException("")
+
+    parser = _Whole(request.headers, pieces(), max_files=files, max_fields=fields, max_part_size=_ROOM)
+    try:
+        form = await parser.parse()
+    except MultiPartException:
+        said = f"the form is broken, or has more than {files} files or {fields} fields; send it whole, with a boundary"
+        raise Refused(400, said) from None
+    try:
+        yield form
+    finally:
+        await form.close()
 
 
 def plain_name(name: str) -> str:

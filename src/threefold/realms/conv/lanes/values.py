@@ -114,9 +114,15 @@ class Accepted:
     joined: Joined
     position: int
 
+    @property
+    def after(self) -> str:
+        """Where `Door.events` begins to follow that turn from its beginning, whether it runs, did, or waits."""
+        return f"{self.turn}:000000:000000000"
+
     def as_json(self) -> dict[str, Any]:
         """The acknowledgement as plain JSON values."""
-        return {"submission": self.submission, "turn": self.turn, "joined": self.joined, "position": self.position}
+        return {"submission": self.submission, "turn": self.turn, "joined": self.joined, "position": self.position,
+                "after": self.after}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,71 @@
+"""A real server on loopback in a thread of the test, and clients of it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import httpx2
+import uvicorn
+
+import threefold
+from threefold.model.scope import Scope
+from threefold.surfaces.http import Settings, application
+from threefold.surfaces.http.serving import listen
+
+ANN = Scope("ann")
+
+
+class Server:
+    """A store that is served, and how it is asked."""
+
+    def __init__(self, db: threefold.Threefold, url: str) -> None:
+        self.db, self.url = db, url
+        self.host = url.removeprefix("http://")
+
+    def client(self, token: str | None = None, **headers: str) -> httpx2.Client:
+        """A client with a token, or as the one user of this machine."""
+        given = {"Authorization": f"Bearer {token}"} if token else {}
+        return httpx2.Client(base_url=self.url, headers={**given, **headers}, timeout=60)
+
+    def token(self, user: str = "ann", grants: Any = None, **more: Any) -> str:
+        """A new token."""
+        return self.db.tokens.create(user, grants=grants, **more).secret
+
+
+@contextmanager
+def served(db: threefold.Threefold, **settings: Any) -> Iterator[Server]:
+    """The store, served on a free port until the block is left; the store stays open."""
+    started, ended = threading.Event(), threading.Event()
+
+    class Loud(uvicorn.Server):
+        async def startup(self, sockets: Any = None) -> None:
+            await super().startup(sockets)
+            started.set()
+
+    app = application(db, Settings(**{"local": ANN, **settings}), ended.set)
+    server = Loud(uvicorn.Config(app, log_config=None, access_log=False, lifespan="on", ws="none", server_header=False))
+    with listen("127.0.0.1", 0) as listening:
+        thread = threading.Thread(target=server.run, args=([listening],))
+        thread.start()
+        try:
+            assert started.wait(30)
+            yield Server(db, f"http://127.0.0.1:{listening.getsockname()[1]}")
+        finally:
+            server.should_exit = True
+            thread.join(60)
+    assert ended.is_set()
+
+
+def problem(response: httpx2.Response, status: int) -> dict[str, Any]:
+    """What is said of an error, which is told as every one is."""
+    assert response.status_code == status, response.text
+    assert response.headers["content-type"] == "application/problem+json"
+    said = response.json()
+    assert said.keys() == {"type", "title", "status", "detail", "instance"}
+    assert said["status"] == status
+    assert said["instance"].endswith(response.headers["x-request-id"])
+    assert "Traceback" not in response.text
+    return said
