@@ -21,8 +21,8 @@ ANN = Scope("ann")
 class Server:
     """A store that is served, and how it is asked."""
 
-    def __init__(self, db: threefold.Threefold, url: str) -> None:
-        self.db, self.url = db, url
+    def __init__(self, db: threefold.Threefold, url: str, kernel: threefold.Kernel) -> None:
+        self.db, self.url, self.kernel = db, url, kernel
         self.host = url.removeprefix("http://")
 
     def client(self, token: str | None = None, **headers: str) -> httpx2.Client:
@@ -52,7 +52,7 @@ def served(db: threefold.Threefold, **settings: Any) -> Iterator[Server]:
         thread.start()
         try:
             assert started.wait(30)
-            yield Server(db, f"http://127.0.0.1:{listening.getsockname()[1]}")
+            yield Server(db, f"http://127.0.0.1:{listening.getsockname()[1]}", app.state.live.kernel)
         finally:
             server.should_exit = True
             thread.join(60)

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from http_server import Server
 from playwright.sync_api import Page, expect
 
 from pages.browsing import PHONE, WIDE
 from pages.conftest import Open
-from pages.serving import Server
 from threefold.host.run import Run
 
 
