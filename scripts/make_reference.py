@@ -14,6 +14,7 @@ from threefold import aio, errors, ports
 from threefold.archive.export import Exported
 from threefold.archive.restore import Restored
 from threefold.handle import Commons, Imported
+from threefold.host.live import LaneEvent
 from threefold.importers import KINDS, Skipped
 from threefold.model.board import Board, BoardRevision, Card, Comment, Looked, Rect, RenderedBoard, Suggestion
 from threefold.model.chat import Call, Reply, Tool, Usage
@@ -33,6 +34,7 @@ from threefold.models.wire import Patience
 from threefold.realms.cnv import BoardHandle, Cnv
 from threefold.realms.cnv.searching import BoardHit, BoardHits
 from threefold.realms.conv.hits import Hit, Results, Snippet
+from threefold.realms.conv.lanes.values import Accepted, LaneView, Sent
 from threefold.realms.conv.realm import Conv
 from threefold.realms.conv.recorder import TurnHandle
 from threefold.realms.conv.threads.realm import Thread
@@ -72,6 +74,7 @@ SECTIONS: list[tuple[str, list[Any]]] = [
             RenderedBoard,
         ],
     ),
+    ("Live turns", [threefold.Door, Accepted, LaneView, Sent, LaneEvent]),
     ("Named services", [Services, Introduction, Operation, Caller, Service, operation]),
     ("Ranking", [threefold.Ranking]),
     (

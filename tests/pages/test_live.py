@@ -36,7 +36,7 @@ class Slow:
 def slow(server: Server) -> Iterator[Slow]:
     """The agent that answers."""
     agent = Slow()
-    server.kernel.agents.register(agent, name="slow")
+    server.live.kernel.agents.register(agent, name="slow")
     yield agent
     agent.go_on.set()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from datetime import timedelta
 from typing import Any, Final, ParamSpec, Self, TypeVar
@@ -219,7 +219,7 @@ class Door:
         seen = None if after is None else Position.of(after)
         person = self._kernel.person(owner, tenant)
         threads = self._kernel.work.pools.store
-        viewer = Viewer(self._lanes, self._logs, key, person, threads, self._hold.poll, lambda: self._closed)
+        viewer = Viewer(self._lanes, self._logs, key, person, threads, self._hold, lambda: self._closed)
         async with aclosing(viewer.events(seen)) as events:
             async for event in events:
                 yield event
@@ -259,7 +259,7 @@ class Door:
         Raises:
             Unavailable: too many run. Conflict: too many of the owner do.
         """
-        mine = _of_owner(self._tasks.copy(), key)
+        mine = sum(each.scope.key == key.scope.key for each in self._tasks.copy())
         if mine >= self._most_of_user:
             raise Conflict(f"{mine} conversations of {key.scope.user!r} run already; let one end, or cancel it")
         if len(self._tasks) >= self._most:
@@ -299,7 +299,3 @@ class Door:
 
     async def _within(self, call: Callable[_P, _T], *values: _P.args, **named: _P.kwargs) -> _T:
         return await within(self._kernel.work.pools.store, call, *values, **named)
-
-
-def _of_owner(keys: Iterable[LaneKey], key: LaneKey) -> int:
-    return sum(each.scope.key == key.scope.key for each in keys)

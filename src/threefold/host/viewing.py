@@ -8,6 +8,7 @@ from concurrent.futures import Executor
 from typing import Any, Final
 
 from threefold.errors import Forbidden, NotFound
+from threefold.host.holding import Hold
 from threefold.host.live import END, LaneEvent, Position, recorded, since
 from threefold.host.logs import Logs
 from threefold.host.people import Person
@@ -33,11 +34,11 @@ class Viewer:
         key: LaneKey,
         person: Person,
         threads: Executor,
-        poll: float,
+        hold: Hold,
         closed: Callable[[], bool],
     ) -> None:
         self._lanes, self._logs, self._key, self._person = lanes, logs, key, person
-        self._threads, self._poll, self._closed = threads, poll, closed
+        self._threads, self._hold, self._closed = threads, hold, closed
         self._watched = float("-inf")
 
     async def events(self, seen: Position | None) -> AsyncGenerator[LaneEvent, None]:
@@ -47,7 +48,7 @@ class Viewer:
             if place.entry >= END:
                 following = await self._following(place.turn)
                 if following is None:
-                    await self._logs.wait(self._key, self._poll)
+                    await self._logs.wait(self._key, self._hold.poll)
                 else:
                     place = Position(following)
                 continue
@@ -66,9 +67,7 @@ class Viewer:
             if done:
                 place = Position(place.turn, END)
             elif here is not None:
-                await self._logs.wait(self._key, self._poll)
-            else:
-                await self._watch()
+                await self._logs.wait(self._key, self._hold.poll)
 
     async def _lane(self) -> Lane:
         return await within(self._threads, self._lanes.lane, self._key)
@@ -89,14 +88,23 @@ class Viewer:
         return later[0] if later else None
 
     async def _elsewhere(self, turn: str) -> tuple[Sequence[Mapping[str, Any]], bool] | None:
-        """Events of a turn that another process runs or ran, and whether these are all; None: they are not kept."""
-        lane = await self._lane()  # before the log, which is whole when the turn is over
-        shared = await within(self._threads, self._lanes.log, self._key, turn)
-        if lane.next == turn:
+        """Events of a turn that another process runs or ran, and whether these are all; None: they are not kept.
+
+        Where there may be more in a moment, that is waited for first.
+        """
+        lane = await self._lane()
+        running = lane.running
+        runs = running is not None and running.turn == turn
+        if lane.next == turn or (runs and running is not None and running.holder == self._hold.holder):
+            await self._logs.wait(self._key, self._hold.poll)  # it is about to begin
             return (), False
-        if lane.running is not None and lane.running.turn == turn:
-            return ((), False) if shared is None else (shared["entries"], shared["done"])
-        return (shared["entries"], True) if shared is not None and shared["done"] else None
+        if runs:
+            await self._watch()
+        # Read behind the lane: of a turn that was over then, this is all.
+        shared = await within(self._threads, self._lanes.log, self._key, turn)
+        if shared is None:
+            return ((), False) if runs else None
+        return (shared["entries"], shared["done"]) if runs or shared["done"] else None
 
     async def _watch(self) -> None:
         """Have the process that runs the turn share its events, and wait for some."""

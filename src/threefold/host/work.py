@@ -93,6 +93,9 @@ class Work:
         run: Run | None = None
         while True:
             context = await self._context(request)
+            if request.inbox.waiting:  # said before the agent began
+                _take_in(request, request.inbox.take())
+                continue
             request.events.put(Event("start", agent=request.agent.name, context=context))
             run = Run(
                 request.intent, context, request.person, request.events.put, self.pools.agents, request.sent,
@@ -108,7 +111,6 @@ class Work:
             if ended[1]:
                 request.turn.partial(ended[1], context.computed_at)
                 run.said += (ended[1],)
-            request.intent = replace(request.intent, goal=goal_of(request.sent))
         outcome = await finished(run, request.turn, request.agent.name, request.owner, ended, self.pools.store)
         if outcome.ref:
             happened = Happened(outcome.ref, request.intent, context, outcome.status, outcome.answer)
@@ -118,8 +120,7 @@ class Work:
     async def _closed(self, request: Request, looked: list[Batch], force: bool) -> bool:
         """Put into the turn what came meanwhile; whether the turn takes no more, so that it can be recorded."""
         closed, came = await request.inbox.close(force)
-        put_in(request.turn, (*looked, *came))
-        request.sent += (*looked, *came)
+        _take_in(request, (*looked, *came))
         return closed
 
     async def _context(self, request: Request) -> ComputedContext:
@@ -186,6 +187,14 @@ class Work:
                 failed += (f"the thread's summary was not kept up: {error}",)
         for each in failed:
             _log.warning("%s", each)
+
+
+def _take_in(request: Request, came: tuple[Batch, ...]) -> None:
+    """Have a request be about what came for it, too."""
+    put_in(request.turn, came)
+    request.sent += came
+    if came:
+        request.intent = replace(request.intent, goal=goal_of(request.sent))
 
 
 def _show_whole(request: Request, run: Run, ended: Ended) -> None:

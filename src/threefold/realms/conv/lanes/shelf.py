@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -49,28 +50,37 @@ class Shelf:
         Raises:
             what `change` raises; Conflict: too many change it at once. Forbidden: as `find`.
         """
-        wait = _SHORTEST
+        wait, lost = _SHORTEST, 0
         for _ in range(_TRIES):
             lane = self.find(key)
             changed = change(lane)
             if changed is lane or changed == lane:
                 return lane, lane
             before()
-            if self._put(key, changed, lane.digest):
-                return lane, changed
+            try:
+                # Bytes that are gone for good must not keep the lane from going on; who reads them is told so.
+                if self._put(key, changed, lane.digest, without_lost=lost > 1):
+                    return lane, changed
+            except BytesGone:
+                lost += 1
             # At random, so that those who wait do not come back at the same moment.
             time.sleep(wait * random.random())  # noqa: S311
             wait = min(2 * wait, _LONGEST)
         raise Conflict(f"conversation {key.conversation!r} is being sent to by many at once; try again")
 
-    def _put(self, key: LaneKey, lane: Lane, digest: str) -> bool:
-        """Keep a lane in place of what had that digest; False where that was changed meanwhile."""
+    def _put(self, key: LaneKey, lane: Lane, digest: str, without_lost: bool) -> bool:
+        """Keep a lane in place of what had that digest; False where that was changed meanwhile.
+
+        Raises:
+            BytesGone: of a file; `without_lost` refers to none of which they are.
+        """
         now = self._ports.clock()
         record = to_record(lane, now, self._ends(now))
+        if without_lost:
+            there = tuple(file for file in record.files if self._ports.blobs.has(key.scope, file.digest))
+            record = replace(record, files=there)
         try:
             self._ports.store.commit(Commit(key.scope, (RecordTurn(record, digest),)))
-        except BytesGone:
-            return False
         except Conflict:
             if not digest and self._ports.store.turn(key.scope, lane.conversation, record.turn, now) == "expired":
                 self._upkeep.expire(now)  # what is over but not swept yet stands in the way
