@@ -174,8 +174,8 @@ def _doc(found: Any) -> str:
 def _error(error: type, depth: int) -> list[str]:
     lines = [f"{'  ' * depth}- `{error.__name__}`: {inspect.getdoc(error)}"]
     for child in error.__subclasses__():
-        # A back end's own kinds are there only where its driver is loaded.
-        if not child.__name__.startswith("_"):
+        # What a back end or a surface adds for itself is there only where it is loaded.
+        if child.__module__ == error.__module__ and not child.__name__.startswith("_"):
             lines += _error(child, depth + 1)
     return lines
 

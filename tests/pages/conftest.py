@@ -10,20 +10,20 @@ from typing import Any
 
 import pytest
 from conftest import Address
+from http_server import Server, served
 from playwright.sync_api import Browser, Page, sync_playwright
 
 import threefold
 from pages.browsing import chromium, start, window
-from pages.serving import Server, served
 from threefold.testing.fakes import HashEmbedder
 
 Open = Callable[..., Page]
 FIRST = "2026-05-04T18:12:00Z"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    """One browser for all tests of a process."""
+    """One browser for the tests of the pages. Its loop runs in this thread, where other tests begin their own."""
     path = chromium()
     if path is None:
         pytest.skip("no Chromium was found: apt-get install chromium")

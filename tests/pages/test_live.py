@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from http_server import Server
 from playwright.sync_api import Page, expect
 
 from pages.browsing import PHONE, WIDE
 from pages.conftest import Open
-from pages.serving import Server
 from threefold.host.run import Run
 
 
@@ -36,7 +36,7 @@ class Slow:
 def slow(server: Server) -> Iterator[Slow]:
     """The agent that answers."""
     agent = Slow()
-    server.kernel.agents.register(agent, name="slow")
+    server.live.kernel.agents.register(agent, name="slow")
     yield agent
     agent.go_on.set()
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import httpx2
 import pytest
+from http_server import Server, served
 from playwright.sync_api import Browser, expect
 
 import threefold
 from pages.browsing import window
 from pages.conftest import Open
-from pages.serving import Server, served
 
 # What is told where there is nothing.
 EMPTY = {
@@ -89,7 +88,8 @@ def test_links_of_others_lead_to_the_web_alone(new_window: Open, server: Server)
 
 
 def test_the_policy_of_the_server_lets_nothing_else_in(server: Server) -> None:
-    policy = httpx2.get(server.url).headers["content-security-policy"]
+    with server.client() as client:
+        policy = client.get("/").headers["content-security-policy"]
     assert "script-src 'self'" in policy
     assert "unsafe" not in policy
 

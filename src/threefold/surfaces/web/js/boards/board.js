@@ -1,6 +1,6 @@
 // One board: its cards where they lie, or as a list; what is suggested; what is in the bin; what became of it.
 import { call } from "../api.js";
-import { html, useLoaded, useState, useTitle } from "../dom.js";
+import { html, useLoaded, useRef, useState, useTitle } from "../dom.js";
 import { go, href, route, settle } from "../router.js";
 import { attempt } from "../state.js";
 import { When, counted } from "../text.js";
@@ -25,14 +25,24 @@ export function BoardView({ name }) {
     ${lying.length ? html`<${Surface} cards=${lying} held=${held} list=${list} />` : html`<${Empty} title="Nothing lies here yet">Find something and pin it: press <kbd>/</kbd>, or use the pin beside anything you see.</${Empty}>`}</section>`;
 }
 
+/**
+ * Cards in the order of reading, so that Tab goes as the eye does. While one looks at them it stays as it was: a card that
+ * changed its place among the others would lose the focus.
+ */
+function useOrder(cards) {
+  const known = useRef(new Map());
+  const sorted = [...cards].sort((a, b) => a.rect.y - b.rect.y || a.rect.x - b.rect.x);
+  for (const card of sorted) if (!known.current.has(card.id)) known.current.set(card.id, known.current.size);
+  return sorted.sort((a, b) => known.current.get(a.id) - known.current.get(b.id));
+}
+
 function Surface({ cards, held, list }) {
-  const order = [...cards].sort((a, b) => a.rect.y - b.rect.y || a.rect.x - b.rect.x);
+  const order = useOrder(cards);
   if (list) return html`<ul class="card-list">${order.map((card) => html`<${Card} key=${card.id} card=${card} held=${held} list />`)}</ul>`;
   const left = Math.min(0, ...cards.map((card) => card.rect.x));
   const top = Math.min(0, ...cards.map((card) => card.rect.y));
   const width = Math.max(...cards.map((card) => card.rect.x + card.rect.w)) - left + ROOM;
   const height = Math.max(...cards.map((card) => card.rect.y + card.rect.h)) - top + ROOM;
-  // In the order of reading, so that Tab goes as the eye does.
   return html`<div class="board-scroll" tabindex="-1"><ul class="board" aria-label="Cards" style=${{ width: `${width}px`, height: `${height}px` }}>
     ${order.map((card) => html`<${Card} key=${card.id} card=${card} held=${held} origin=${{ left, top }} />`)}</ul></div>`;
 }
