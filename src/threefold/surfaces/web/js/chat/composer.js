@@ -32,8 +32,8 @@ export function Composer({ draftId, lane, files, setFiles, onSent }) {
   const [kind, setKind] = useState("followup");
   const [problem, setProblem] = useState("");
   const [busy, setBusy] = useState(false);
-  // The same text, sent twice because no answer came, is one submission.
-  const key = useRef(newKey());
+  // The same, sent twice because no answer came, is one submission: under one key, and of one kind.
+  const tried = useRef(null);
   const field = useRef(null);
   const chooser = useRef(null);
   const running = Boolean(lane.state.turn);
@@ -49,8 +49,11 @@ export function Composer({ draftId, lane, files, setFiles, onSent }) {
     setBusy(true);
     setProblem("");
     try {
-      const accepted = await lane.send({ text, kind: running ? kind : "prompt", key: key.current, files });
-      key.current = newKey();
+      if (tried.current?.text !== text || tried.current.files !== files) {
+        tried.current = { text, files, kind: running ? kind : "prompt", key: newKey() };
+      }
+      const accepted = await lane.send(tried.current);
+      tried.current = null;
       setText("");
       setFiles([]);
       onSent(accepted);
