@@ -59,11 +59,11 @@ def _is_wrong(told: Any) -> bool:
     return told.type in ("error", "warning") and not refused
 
 
-def audit(page: Page, rules: Any = None) -> list[str]:
-    """What an accessibility checker has against the page as it is; by these rules, or all that are law."""
+def audit(page: Page) -> list[str]:
+    """What an accessibility checker has against the page as it is."""
     script = files("axe_playwright_python").joinpath("axe.min.js").read_text("utf-8")
     page.evaluate(script)
-    found = page.evaluate("rules => axe.run(document, rules)", rules or RULES)
+    found = page.evaluate("rules => axe.run(document, rules)", RULES)
     return [
         f"{each['id']}: {node['html'][:160]} {node['failureSummary'][:200]}"
         for each in found["violations"]

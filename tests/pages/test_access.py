@@ -42,12 +42,10 @@ def each_page(page: Page, server: Server) -> Any:
         yield path
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_a_checker_finds_nothing(new_window: Open, server: Server, theme: Any) -> None:
-    page = new_window("/", color_scheme=theme)
-    # What a theme changes is colours; the rest is looked at once.
-    rules = {} if theme == "light" else {"runOnly": ["color-contrast"]}
-    found = {path: wrong for path in each_page(page, server) if (wrong := audit(page, rules))}
+@pytest.mark.parametrize(("theme", "viewport"), [("light", WIDE), ("dark", PHONE)], ids=("light", "dark phone"))
+def test_a_checker_finds_nothing(new_window: Open, server: Server, theme: Any, viewport: Any) -> None:
+    page = new_window("/", color_scheme=theme, viewport=viewport)
+    found = {path: wrong for path in each_page(page, server) if (wrong := audit(page))}
     assert not found, "\n".join(f"{path}: {line}" for path, lines in found.items() for line in lines)
 
 
