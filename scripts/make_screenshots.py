@@ -10,6 +10,7 @@ import json
 import subprocess
 import sys
 import tempfile
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,6 +29,15 @@ IMAGES = ROOT / "docs" / "images"
 SAMPLE = ROOT / "src" / "threefold" / "surfaces" / "cli" / "sample.jsonl"
 LARGEST = 200_000
 USER = "ann"
+SMALLER = """async (picture) => {
+    const image = new Image();
+    image.src = `data:image/png;base64,${picture}`;
+    await image.decode();
+    const canvas = document.createElement("canvas");
+    [canvas.width, canvas.height] = [image.width, image.height];
+    canvas.getContext("2d").drawImage(image, 0, 0);
+    return canvas.toDataURL("image/webp", 0.9);
+}"""
 
 
 class Shot(NamedTuple):
@@ -45,7 +55,8 @@ def fill(store: Path, data: Path) -> None:
     with threefold.open(store, background=False) as db:
         ann, planner = db.user(USER), db.user(USER, agent="planner")
         ann.import_history([SAMPLE, data] if data != SAMPLE else [SAMPLE])
-        fish = ann.conv.search("where can we eat fish in Lisbon", roles=["assistant"], limit=1)[0]
+        db.embed_pending()
+        fish = ann.conv.search("Ponto Final grills", roles=["assistant"], limit=1)[0]
         export = ann.conv.search("IllegalCharacterError in the nightly export", limit=1)[0]
         fact = ann.mem.remember(
             "eats fish, no shellfish", kind="preference", tags=["food"], context="said when planning Lisbon"
@@ -59,7 +70,7 @@ def fill(store: Path, data: Path) -> None:
         planner.mem.propose(
             "likes late dinners", kind="preference", context="asked for a table at 20:30 twice", source=fish.ref
         )
-        for name in ("context.md", "memory.md", "boards.md", "search.md"):
+        for name in ("privacy.md", "scale.md", "models.md"):
             ann.doc.ingest(ROOT / "docs" / name, source=name)
         ann.cnv.create("lisbon", title="Lisbon in May")
         board = ann.cnv.board("lisbon")
@@ -81,7 +92,12 @@ def serving(store: Path) -> Iterator[str]:
     """The store, served; gives the address."""
     command = [sys.executable, "-m", "threefold", "--db", str(store), "--user", USER, "--json", "serve", "--port", "0"]
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, text=True, cwd=ROOT, env={"PYTHONPATH": str(ROOT / "src")}
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        cwd=ROOT,
+        env={"PYTHONPATH": str(ROOT / "src")},
     ) as server:
         assert server.stdout is not None
         try:
@@ -120,17 +136,25 @@ SHOTS = (
 )
 
 
+def as_webp(browser: Browser, picture: bytes) -> bytes:
+    """A PNG, smaller; the browser can do it."""
+    page = browser.new_page()
+    made: str = page.evaluate(SMALLER, b64encode(picture).decode())
+    page.close()
+    return b64decode(made.partition(",")[2])
+
+
 def taken(browser: Browser, url: str, shot: Shot) -> None:
     """Take a picture, once everything is there."""
     with window(browser, url, viewport=shot.window, color_scheme=shot.theme) as page:
         page.goto(f"/{shot.path}")
-        page.wait_for_selector("main h1, main h2")
+        page.locator("main :is(h1, h2)").locator("visible=true").first.wait_for()
         page.wait_for_selector(".loading", state="detached")
         shot.before(page)
         page.wait_for_timeout(400)  # for what is drawn, which nothing tells
-        file = IMAGES / f"{shot.name}.png"
-        page.screenshot(path=file)
-    size = file.stat().st_size
+        picture = page.screenshot()
+    file = IMAGES / f"{shot.name}.webp"
+    size = file.write_bytes(as_webp(browser, picture))
     print(f"{file.relative_to(ROOT)}: {size / 1000:.0f} kB")
     assert size < LARGEST, "make it smaller"
 

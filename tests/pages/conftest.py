@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 from conftest import Address
-from http_server import Server, served
 from playwright.sync_api import Browser, Page, sync_playwright
 
 import threefold
 from pages.browsing import chromium, start, window
+from pages.serving import Server, served
 from threefold.testing.fakes import HashEmbedder
 
 Open = Callable[..., Page]

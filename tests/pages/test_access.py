@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from http_server import Server
 from playwright.sync_api import Page, expect
 
 from pages.browsing import PHONE, WIDE, audit
 from pages.conftest import Open
+from pages.serving import Server
 
 # Every page, and what is on it once it is there.
 PAGES = {

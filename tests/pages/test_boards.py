@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from http_server import Server
 from playwright.sync_api import Page, expect
 
 from pages.conftest import Open
+from pages.serving import Server
 from threefold.model.board import Card
 
 

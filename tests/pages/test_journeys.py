@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from http_server import Server
 from playwright.sync_api import Page, expect
 
 from pages.browsing import PHONE, WIDE
 from pages.conftest import Open
+from pages.serving import Server
 
 
 def go(page: Page, name: str) -> None:

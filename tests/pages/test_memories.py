@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from http_server import Server
 from playwright.sync_api import expect
 
 from pages.conftest import Open
+from pages.serving import Server
 
 
 def test_a_proposal_waits_and_is_confirmed(new_window: Open, server: Server) -> None:

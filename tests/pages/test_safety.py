@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import httpx2
 import pytest
-from http_server import Server, served
 from playwright.sync_api import Browser, expect
 
 import threefold
 from pages.browsing import window
 from pages.conftest import Open
+from pages.serving import Server, served
 
 # What is told where there is nothing.
 EMPTY = {
@@ -65,8 +66,7 @@ def test_hostile_content_stays_text(new_window: Open, hostile: threefold.Threefo
         "chat/hostile", "search?q=taken", "memories", f"memories/{memory.id}", "memories?view=hotset", "documents",
         f"documents/{document.id}", "boards", "boards/%3Cb%3Ehostile%3C%2Fb%3E", "context?goal=taken&budget=4000",
     ):  # fmt: skip
-        page.goto(f"/#/{path}")
-        page.reload()
+        page.evaluate("path => { location.hash = path; }", f"#/{path}")
         told = page.locator("main").get_by_text(re.compile("window.taken|hostile"))
         expect(told.locator("visible=true").first).to_be_visible()
         assert page.evaluate("window.taken") is None
@@ -89,8 +89,7 @@ def test_links_of_others_lead_to_the_web_alone(new_window: Open, server: Server)
 
 
 def test_the_policy_of_the_server_lets_nothing_else_in(server: Server) -> None:
-    with server.client() as client:
-        policy = client.get("/").headers["content-security-policy"]
+    policy = httpx2.get(server.url).headers["content-security-policy"]
     assert "script-src 'self'" in policy
     assert "unsafe" not in policy
 

@@ -74,7 +74,7 @@ function citation(label, ref) {
 
 /** A text at a glance: without the signs of Markdown, which are not read here. */
 export const glance = (text) =>
-  text.replace(/^\s*\|?[\s:|-]{3,}\|?\s*$/gm, "").replace(/^[#>\s]*[#>]\s+/gm, "").replace(/(\*\*|__|`+)/g, "").replace(/\n{2,}/g, "\n").trim();
+  text.replace(/^\s*\|?[\s:|-]{3,}\|?\s*$/gm, "").replace(/(^|\s)(?:#{1,6}|>)(?=\s)/gm, "$1").replace(/(\*\*|__|`+)/g, "").replace(/\n{2,}/g, "\n").trim();
 
 /** A text in Markdown; `refs` are what its labels stand for. */
 export function Markdown({ text, refs }) {
@@ -85,6 +85,18 @@ export function Markdown({ text, refs }) {
     at.current.replaceChildren(made);
   }, [text, refs]);
   return html`<div class="prose" dir="auto" ref=${at}></div>`;
+}
+
+/** A list of quotations with labels, as plain text; what is quoted is shown at a glance. */
+export function Quotes({ text, refs = {} }) {
+  const line = (words) => words.split(/(\[[a-z][0-9]{1,4}\])/).map((part) => {
+    const label = part.slice(1, -1);
+    return /^\[[a-z][0-9]{1,4}\]$/.test(part) && refs[label] ? html`<a class="cite" href=${leads(refs[label])} aria-label=${`source ${label}`} title=${refs[label]}>${label}</a>` : ` ${glance(part)} `;
+  });
+  const lines = text.split("\n").filter(Boolean);
+  const quoted = lines.filter((each) => each.startsWith("- "));
+  return html`<div class="prose">${lines.filter((each) => !each.startsWith("- ")).map((each) => html`<p dir="auto">${line(each)}</p>`)}
+    ${quoted.length > 0 && html`<ul>${quoted.map((each) => html`<li dir="auto">${line(each.slice(2))}</li>`)}</ul>`}</div>`;
 }
 
 /** A text with the words that matched marked, wherever they stand in it. */

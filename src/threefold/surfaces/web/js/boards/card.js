@@ -33,7 +33,7 @@ export function Card({ card, held, origin, list = false }) {
       <${IconButton} icon="bin" label="Into the bin" onClick=${bin} /></div>
     <div class="card-body" tabindex=${list || there ? undefined : "0"}>
       ${card.note && html`<p class="card-note" dir="auto">${card.note}</p>`}
-      ${there ? html`<p class="card-title"><a href=${leads(card.ref)} dir="auto">${glance(shown.title || card.ref)}</a></p><p class="card-text" dir="auto">${below(shown)}</p>`
+      ${there ? html`<${Preview} shown=${shown} ref_=${card.ref} />`
         : html`<p class="card-title" dir="auto">${shown.title || card.ref}</p><p class="quiet" dir="auto">${shown.why || shown.standing}</p>`}</div>
     ${card.suggestion && html`<${Suggested} card=${card} write=${write} />`}
     ${!list && html`<span class="card-corner" aria-hidden="true" ...${handle("resize")}></span>`}
@@ -42,11 +42,14 @@ export function Card({ card, held, origin, list = false }) {
   ${open === "comments" && html`<${Comments} card=${card} write=${write} onClose=${() => setOpen("")} />`}</li>`;
 }
 
-/** What is to be read below the title, which is often the first line of it. */
-function below(shown) {
+/** A title with what is below it; a title that is only the beginning of a text is that text. */
+function Preview({ shown, ref_ }) {
   const text = glance(shown.text || "");
-  const title = glance(shown.title || "");
-  return text.startsWith(title) ? text.slice(title.length).trim() : text;
+  const title = glance(shown.title || ref_);
+  const begins = title.endsWith("…") && text.startsWith(title.slice(0, -1).trim());
+  if (begins) return html`<p class="card-text whole"><a href=${leads(ref_)} dir="auto">${text}</a></p>`;
+  const rest = text.startsWith(title) ? text.slice(title.length).trim() : text;
+  return html`<p class="card-title"><a href=${leads(ref_)} dir="auto">${title}</a></p>${rest && html`<p class="card-text" dir="auto">${rest}</p>`}`;
 }
 
 function Suggested({ card, write }) {

@@ -3,7 +3,7 @@ import { cancel, events, laneState, noLanes, submit } from "../api.js";
 import { useCallback, useEffect, useReducer, useRef, useState } from "../dom.js";
 import { attempt } from "../state.js";
 
-const EMPTY = { run: "", phase: "", steps: [], messages: [], files: [], panels: [], refs: {}, ended: "", error: "" };
+const EMPTY = { run: "", phase: "", agent: "", steps: [], said: [], files: [], panels: [], refs: {}, ended: "", error: "" };
 // After a broken connection: so many milliseconds, longer each time.
 const PAUSES = [500, 1000, 2000, 5000, 10_000];
 
@@ -14,19 +14,19 @@ const put = (list, id, change) => {
 };
 
 const steps = (state, id, change) => ({ ...state, steps: put(state.steps, id, change) });
-const messages = (state, id, change) => ({ ...state, messages: put(state.messages, id, change) });
+const said = (state, id, change) => ({ ...state, said: put(state.said, id, change) });
 
 /** What each event does to what is seen of the turn that runs. Pure. */
 const DOES = {
   RUN_STARTED: (_, event) => ({ ...EMPTY, run: event.runId }),
-  STEP_STARTED: (state, event) => ({ ...state, phase: event.stepName }),
+  STEP_STARTED: (state, event) => ({ ...state, phase: event.stepName, agent: event.stepName }),
   STEP_FINISHED: (state) => ({ ...state, phase: "" }),
   TOOL_CALL_START: (state, event) => steps(state, event.toolCallId, (step) => ({ ...step, name: event.toolCallName, status: "running", args: "" })),
   TOOL_CALL_ARGS: (state, event) => steps(state, event.toolCallId, (step) => ({ ...step, args: (step.args || "") + event.delta })),
   TOOL_CALL_END: (state, event) => steps(state, event.toolCallId, (step) => ({ ...step, status: event.metadata?.status || "completed" })),
   TOOL_CALL_RESULT: (state, event) => steps(state, event.toolCallId, (step) => ({ ...step, result: event.content })),
-  TEXT_MESSAGE_START: (state, event) => messages(state, event.messageId, (message) => ({ text: "", ...message, role: event.role || "assistant" })),
-  TEXT_MESSAGE_CONTENT: (state, event) => messages(state, event.messageId, (message) => ({ ...message, text: (message.text || "") + event.delta })),
+  TEXT_MESSAGE_START: (state, event) => said(state, event.messageId, (message) => ({ text: "", ...message, role: event.role || "assistant" })),
+  TEXT_MESSAGE_CONTENT: (state, event) => said(state, event.messageId, (message) => ({ role: "assistant", ...message, text: (message.text || "") + event.delta })),
   RUN_FINISHED: (state) => ({ ...state, ended: "completed" }),
   RUN_ERROR: (state, event) => ({ ...state, ended: "failed", error: event.message || "" }),
   CUSTOM: (state, event) => (CUSTOM[event.name] ? CUSTOM[event.name](state, event.value) : state),
@@ -34,6 +34,9 @@ const DOES = {
 
 /** Events that the protocol has no name for. */
 const CUSTOM = {
+  // What waits for the next turn is seen among what waits.
+  "threefold.accepted": (state, value) =>
+    value.turn === state.run && value.joined !== "queued" ? said(state, value.submission, () => ({ id: value.submission, role: "user", ...value })) : state,
   "threefold.context": (state, value) => ({ ...state, refs: value.refs || {} }),
   "threefold.file": (state, value) => ({ ...state, files: [...state.files, value] }),
   "threefold.panel": (state, value) => ({
@@ -55,12 +58,15 @@ export function useLane(conversation, onRecorded) {
   const [state, setState] = useState({ turn: null, submissions: [], waiting: [] });
   const [there, setThere] = useState(true);
   const [lost, setLost] = useState(false);
+  // The lane is let go a moment after its last event: what has ended here runs no more.
+  const over = useRef(new Set());
   const recorded = useRef(onRecorded);
   recorded.current = onRecorded;
 
   const look = useCallback(async (stop) => {
     try {
-      setState(await laneState(conversation, stop));
+      const found = await laneState(conversation, stop);
+      setState(over.current.has(found.turn) ? { ...found, turn: null, submissions: [] } : found);
       setThere(true);
     } catch (error) {
       if (noLanes(error)) setThere(false);
@@ -73,7 +79,14 @@ export function useLane(conversation, onRecorded) {
     const stop = new AbortController();
     const follow = async () => {
       if (!(await look(stop.signal)) || stop.signal.aborted) return;
-      await listen(conversation, stop.signal, { tell, look, setLost, ended: (event) => recorded.current(event) });
+      await listen(conversation, stop.signal, {
+        tell, look, setLost,
+        ended: async (run) => {
+          await recorded.current();
+          over.current.add(run);
+          await look(stop.signal);
+        },
+      });
     };
     follow();
     return () => stop.abort();
@@ -90,6 +103,7 @@ export function useLane(conversation, onRecorded) {
 
 async function listen(conversation, stop, { tell, look, setLost, ended }) {
   let last = "";
+  let run = "";
   let tries = 0;
   while (!stop.aborted) {
     try {
@@ -98,9 +112,10 @@ async function listen(conversation, stop, { tell, look, setLost, ended }) {
         tries = 0;
         setLost(false);
         tell(data);
-        if (["RUN_STARTED", "RUN_FINISHED", "RUN_ERROR", "CUSTOM"].includes(data.type)) await look(stop);
+        if (data.type === "RUN_STARTED") run = data.runId;
+        if (["RUN_STARTED", "CUSTOM"].includes(data.type)) await look(stop);
         if (OVER(data)) {
-          await ended(data);
+          await ended(data.value?.turn?.turn || run);
           tell(null);
         }
       }

@@ -3,22 +3,30 @@ import { bytes } from "../api.js";
 import { html, useEffect, useState } from "../dom.js";
 import { leads } from "../refs.js";
 import { attempt } from "../state.js";
-import { Markdown, When, size } from "../text.js";
+import { Markdown, Quotes, When, size } from "../text.js";
 import { save } from "../ui/parts.js";
 
-const KINDS = { followup: "follow-up", steer: "steer" };
+const KINDS = { followup: "follow-up", steer: "steer", partial: "interrupted" };
 // Longer ones are folded: one reads on where one wants to.
 const LONG = 6_000;
 const SHOWN = /^image\/(?:png|jpeg|gif|webp)$/;
 
+// The agent that answers without a model: it quotes, and what it quotes is not its own Markdown.
+const FINDER = "finder";
+
+/** What an agent said. */
+export function Answer({ text, refs, agent }) {
+  return agent === FINDER ? html`<${Quotes} text=${text} refs=${refs} />` : html`<${Markdown} text=${text} refs=${refs} />`;
+}
+
 /** A bubble. */
-export function Said({ role, kind, text, at, author, refs }) {
+export function Said({ role, kind, text, at, author, refs, agent }) {
   const [open, setOpen] = useState(text.length <= LONG);
   const shown = open ? text : text.slice(0, LONG);
   const who = author || (role === "user" ? "You" : "Answer");
   return html`<div class=${`said ${role}`}>
     <p class="said-by"><span dir="auto">${who}</span>${KINDS[kind] ? html` <span class="kind">${KINDS[kind]}</span>` : ""} <${When} at=${at} /></p>
-    ${role === "user" ? html`<div class="plain" dir="auto">${shown}</div>` : html`<${Markdown} text=${shown} refs=${refs} />`}
+    ${role === "user" ? html`<div class="plain" dir="auto">${shown}</div>` : html`<${Answer} text=${shown} refs=${refs} agent=${agent} />`}
     ${!open && html`<button type="button" class="link" onClick=${() => setOpen(true)}>Read on (${text.length - LONG} characters more)</button>`}
   </div>`;
 }

@@ -1,9 +1,9 @@
 // A recorded turn, as it was.
 import { call } from "../api.js";
-import { html, useState } from "../dom.js";
+import { html, useLoaded, useState } from "../dom.js";
 import { kindName, kindOf, leads } from "../refs.js";
 import { attempt } from "../state.js";
-import { Markdown, When, counted } from "../text.js";
+import { Markdown, When, counted, glance } from "../text.js";
 import { Badge, Dialog, Field, IconButton, ObjectActions } from "../ui/parts.js";
 import { Given } from "./given.js";
 import { FileCard, Said, Step } from "./pieces.js";
@@ -19,15 +19,21 @@ const labels = (turn) => Object.fromEntries(turn.citations.filter((each) => each
 export function Turn({ turn, reread, wanted }) {
   const [given, setGiven] = useState(false);
   const refs = labels(turn);
-  const asked = turn.messages.filter((message) => message.role === "user");
-  const answers = turn.messages.filter((message) => message.role !== "user");
+  const said = turn.messages;
+  // Files came with the first words; what was done stands before what came of it.
+  const opening = said.findIndex((message) => message.role !== "user");
+  const first = opening < 0 ? said.length : opening;
+  const end = said.findLastIndex((message) => message.kind === "completion");
+  const last = end < 0 ? said.length : end;
   const computed = turn.context.find((event) => event.event === "computed_context");
-  const title = (asked[0] || answers[0])?.text.slice(0, 80) || turn.turn;
+  const title = said[0]?.text.slice(0, 80) || turn.turn;
+  const line = (message) => html`<${Said} key=${message.ref} ...${props(message)} refs=${refs} agent=${turn.agent} />`;
   return html`<article class=${wanted ? "turn wanted" : "turn"} data-ref=${turn.ref} tabindex="-1" aria-label=${`Turn ${turn.ordinal}`}>
-    ${asked.map((message) => html`<${Said} key=${message.ref} ...${props(message)} />`)}
+    ${said.slice(0, first).map(line)}
     ${turn.attachments.map((file) => html`<${FileCard} key=${file.ref} file=${file} label="attached" />`)}
+    ${said.slice(first, last).map(line)}
     ${turn.steps.length > 0 && html`<${Steps} steps=${turn.steps} />`}
-    ${answers.map((message) => html`<${Said} key=${message.ref} ...${props(message)} refs=${refs} />`)}
+    ${said.slice(Math.max(first, last)).map(line)}
     ${turn.files.map((file) => html`<${FileCard} key=${file.ref} file=${file} label="made" />`)}
     ${turn.citations.length > 0 && html`<${Sources} citations=${turn.citations} />`}
     ${(turn.notes.length > 0 || turn.summary) && html`<${Notes} notes=${turn.notes} summary=${turn.summary} />`}
@@ -47,13 +53,20 @@ function Steps({ steps }) {
   return html`<details class="steps"><summary>${counted(steps.length, "step")}</summary>${steps.map((step) => html`<${Step} key=${step.ref} ...${props(step)} />`)}</details>`;
 }
 
+const WEB = /^https?:\/\//i;
+// What a reference of this store, or of an app beside it, begins with.
+const OURS = /^[a-z][a-z0-9_-]*:(?!\/\/)[^\s]+$/;
+
 /** Where an answer came from. */
 function Sources({ citations }) {
-  const address = (url) => (/^https?:\/\//i.test(url) ? { href: url, rel: "noopener noreferrer", target: "_blank" } : { href: leads(url) });
+  const address = (url) => (WEB.test(url) ? { href: url, rel: "noopener noreferrer", target: "_blank" } : { href: leads(url) });
+  const refs = [...new Set(citations.map((each) => each.url).filter((url) => OURS.test(url)))].slice(0, 100);
+  const shown = useLoaded(async (stop) => (refs.length ? (await call("all", "describe", { refs, size: 80 }, { signal: stop })).objects : []), [refs.join()]);
+  const titles = Object.fromEntries((shown.value || []).map((each) => [each.ref, glance(each.title || each.text || "")]));
   return html`<section class="sources" aria-label="Sources"><h3>Sources</h3><ul>${citations.map((each) => {
     const url = each.url || each.ref;
     const label = each.title && each.title !== url ? each.title : "";
-    return html`<li key=${each.ref}>${label && html`<span class="cite" dir="auto">${label}</span>`} <a ...${address(url)} dir="auto">${/^https?:/i.test(url) ? url : `${kindName(kindOf(url))} · ${url}`}</a></li>`;
+    return html`<li key=${each.ref}>${label && html`<span class="cite" dir="auto">${label}</span>`} <a ...${address(url)} title=${url} dir="auto">${titles[url] || url}</a>${OURS.test(url) && html`<span class="kind">${kindName(kindOf(url))}</span>`}</li>`;
   })}</ul></section>`;
 }
 
