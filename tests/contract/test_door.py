@@ -377,6 +377,7 @@ def test_a_turn_whose_process_stopped_is_failed_and_what_waited_goes_on(db: thre
             clock.advance(timedelta(days=-2))
             await door.submit("stop", "alice", "trip", kind="steer", attachments=[("b.txt", b"too")])
             await door.submit("next", "alice", "trip", kind="followup", attachments=[("c.txt", b"three")])
+            db.expire()  # nor is what it referred to before it was changed, and does still
             viewer = Viewer(door, "alice", "trip", after=first.after)
             await door.look()
             assert door.lane("alice", "trip").turn == first.turn

@@ -158,7 +158,7 @@ def check(db: threefold.Threefold, path: Path) -> dict[str, Any]:
                 problems.append(f"{entry.turn}: {error}")
                 continue
             expected = [bytes_of(each.text) for each in said if int(each.text.rpartition(".")[2]) % 3 == 0]
-            if kept != expected:
+            if sorted(kept) != sorted(expected):
                 problems.append(f"{entry.turn}: files are not those that were sent")
     accepted = {tuple(line[1:]) for line in lines if line[0] == "accepted"}
     problems += [f"lost: {each}" for each in accepted - found.keys()]
