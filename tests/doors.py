@@ -10,7 +10,7 @@ import threefold
 from threefold import Door, Kernel
 from threefold.host.live import LaneEvent
 
-WAIT = 30
+WAIT = 120
 ENDS = ("RUN_FINISHED", "RUN_ERROR")
 
 

@@ -130,8 +130,8 @@ def test_a_turn_is_stopped_and_recorded_as_cancelled(server: Server) -> None:
         assert waits.begun.wait(30)
         stopped = client.post("/v1/lanes/trip/cancel", json={"turn": sent["turn"], "agent": "waits"})
         assert stopped.json() == {"cancelled": True}
-        waits.go.set()
         viewer.ends()
+        waits.go.set()
         assert server.db.user("ann").conv.turns("trip")[0].status == "cancelled"
         assert client.post("/v1/lanes/trip/cancel", json={}).json() == {"cancelled": False}
 
