@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 PYTHON ?= $(shell for p in python3.13 python3.12 python3.14 python3.11 python3; do $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 UV := $(shell command -v uv 2>/dev/null)
 
-.PHONY: demo test check unit contract bench clean
+.PHONY: demo test check unit browser contract bench clean
 .DEFAULT_GOAL := demo
 
 $(VENV)/.installed: pyproject.toml
@@ -37,7 +37,12 @@ check: $(VENV)/.tested
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-unit: $(VENV)/.tested
+browser:  # the tests of the pages drive the system's Chromium; where it cannot be had they are skipped, and say so
+	@command -v chromium chromium-browser google-chrome >/dev/null || \
+	{ [ "$$(id -u)" = 0 ] && apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium fonts-noto-core; } >/dev/null 2>&1 || \
+	echo "Chromium cannot be installed here (apt-get install chromium): the tests of the pages are skipped"
+
+unit: $(VENV)/.tested browser
 	$(BIN)/python -m pytest -n auto
 
 contract: $(VENV)/.tested  ## the table of capabilities × back ends that ran

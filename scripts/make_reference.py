@@ -14,6 +14,7 @@ from threefold import aio, errors, ports
 from threefold.archive.export import Exported
 from threefold.archive.restore import Restored
 from threefold.handle import Commons, Imported
+from threefold.host.live import LaneEvent
 from threefold.importers import KINDS, Skipped
 from threefold.model.board import Board, BoardRevision, Card, Comment, Looked, Rect, RenderedBoard, Suggestion
 from threefold.model.chat import Call, Reply, Tool, Usage
@@ -35,6 +36,7 @@ from threefold.realms.access.tokens import Made, Token, Tokens
 from threefold.realms.cnv import BoardHandle, Cnv
 from threefold.realms.cnv.searching import BoardHit, BoardHits
 from threefold.realms.conv.hits import Hit, Results, Snippet
+from threefold.realms.conv.lanes.values import Accepted, LaneView, Sent
 from threefold.realms.conv.realm import Conv
 from threefold.realms.conv.recorder import TurnHandle
 from threefold.realms.conv.threads.realm import Thread
@@ -74,6 +76,7 @@ SECTIONS: list[tuple[str, list[Any]]] = [
             RenderedBoard,
         ],
     ),
+    ("Live turns", [threefold.Door, Accepted, LaneView, Sent, LaneEvent]),
     ("Named services", [Services, Introduction, Operation, Caller, Service, operation]),
     ("Serving", [Tokens, Made, Token, Requests, Answer]),
     ("Ranking", [threefold.Ranking]),
@@ -174,8 +177,8 @@ def _doc(found: Any) -> str:
 def _error(error: type, depth: int) -> list[str]:
     lines = [f"{'  ' * depth}- `{error.__name__}`: {inspect.getdoc(error)}"]
     for child in error.__subclasses__():
-        # A back end's own kinds are there only where its driver is loaded.
-        if not child.__name__.startswith("_"):
+        # What a back end or a surface adds for itself is there only where it is loaded.
+        if child.__module__ == error.__module__ and not child.__name__.startswith("_"):
             lines += _error(child, depth + 1)
     return lines
 

@@ -13,6 +13,7 @@ import uvicorn
 import threefold
 from threefold.model.scope import Scope
 from threefold.surfaces.http import Settings, application
+from threefold.surfaces.http.lanes import Live
 from threefold.surfaces.http.serving import listen
 
 ANN = Scope("ann")
@@ -21,8 +22,8 @@ ANN = Scope("ann")
 class Server:
     """A store that is served, and how it is asked."""
 
-    def __init__(self, db: threefold.Threefold, url: str) -> None:
-        self.db, self.url = db, url
+    def __init__(self, db: threefold.Threefold, url: str, live: Live) -> None:
+        self.db, self.url, self.live = db, url, live
         self.host = url.removeprefix("http://")
 
     def client(self, token: str | None = None, **headers: str) -> httpx2.Client:
@@ -45,6 +46,10 @@ def served(db: threefold.Threefold, **settings: Any) -> Iterator[Server]:
             await super().startup(sockets)
             started.set()
 
+        async def shutdown(self, sockets: Any = None) -> None:
+            await app.state.live.end()  # as `threefold serve` does
+            await super().shutdown(sockets)
+
     app = application(db, Settings(**{"local": ANN, **settings}), ended.set)
     server = Loud(uvicorn.Config(app, log_config=None, access_log=False, lifespan="on", ws="none", server_header=False))
     with listen("127.0.0.1", 0) as listening:
@@ -52,7 +57,7 @@ def served(db: threefold.Threefold, **settings: Any) -> Iterator[Server]:
         thread.start()
         try:
             assert started.wait(30)
-            yield Server(db, f"http://127.0.0.1:{listening.getsockname()[1]}")
+            yield Server(db, f"http://127.0.0.1:{listening.getsockname()[1]}", app.state.live)
         finally:
             server.should_exit = True
             thread.join(60)

@@ -28,6 +28,7 @@ from threefold.search.rank import Ranking
 
 if TYPE_CHECKING:
     from threefold.host.agents import Act, Agent, Capability
+    from threefold.host.door import Door
     from threefold.host.kernel import Kernel
     from threefold.model.chat import Tool
     from threefold.model.resolved import Resolved
@@ -36,9 +37,9 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 # What runs agents and publishes services needs more than the record: it is loaded by those who name it.
-_LATER = {"Kernel": "host.kernel", "Act": "host.agents", "Agent": "host.agents", "Capability": "host.agents",
-         "Tool": "model.chat", "Resolved": "model.resolved", "Caller": "services", "Service": "services",
-          "operation": "services"}  # fmt: skip
+_LATER = {"Kernel": "host.kernel", "Door": "host.door", "Act": "host.agents", "Agent": "host.agents",
+          "Capability": "host.agents", "Tool": "model.chat", "Resolved": "model.resolved", "Caller": "services",
+          "Service": "services", "operation": "services"}  # fmt: skip
 
 __all__ = [
     "Act",
@@ -48,6 +49,7 @@ __all__ = [
     "Commons",
     "Config",
     "Conflict",
+    "Door",
     "Expired",
     "Forbidden",
     "Handle",

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from threefold.model.retention import Receipt
     from threefold.realms.access.requests import Requests
     from threefold.realms.access.tokens import Tokens
+    from threefold.realms.conv.lanes import Lanes
     from threefold.services import Caller, Registry, Service, Services
     from threefold.transfer import Comparison, Copied
 
@@ -223,6 +224,13 @@ class Threefold:
         contexts = Contexts()
         self._releases.append(contexts.ending())
         return contexts
+
+    @cached_property
+    def lanes(self) -> Lanes:
+        """What was sent to live turns and is not recorded yet: what `threefold.Door` works with."""
+        from threefold.realms.conv.lanes import Lanes
+
+        return Lanes(self._ports, self._backend)
 
     @cached_property
     def _registry(self) -> Registry:

@@ -52,3 +52,7 @@ class EngineFailed(ThreefoldError):
 
 class AgentFailed(ThreefoldError):
     """An agent, or a tool of one, raised something, or gave something else than text."""
+
+
+class Steered(AgentFailed):
+    """The person interrupted the agent; let it pass, and the agent is begun anew with what they said."""

@@ -146,10 +146,18 @@ class Handle:
         return self._wired.contexts().assemble(intent, self.sources, engine)
 
     def turn(
-        self, conversation: str, turn: str | None = None, title: str | None = None, started: Moment = None
+        self,
+        conversation: str,
+        turn: str | None = None,
+        title: str | None = None,
+        started: Moment = None,
+        once: bool = False,
     ) -> TurnHandle:
-        """Open a turn of a conversation; use it in a `with` block. See `TurnHandle`."""
-        return self.conv.open_turn(conversation, turn, title, started)
+        """Open a turn of a conversation; use it in a `with` block. See `TurnHandle`.
+
+        With `once` a turn that is recorded under the id already stays as it is, and recording this one is a `Conflict`.
+        """
+        return self.conv.open_turn(conversation, turn, title, started, once)
 
     def thread(self, name: str) -> Thread:
         """A named conversation with a sliding window; nothing is made before something is added. See `Thread`."""

@@ -197,6 +197,15 @@ class Upkeep(Protocol):
         """Every owner in the store."""
         ...
 
+    def labelled(
+        self, realm: str, label: str, now: datetime, before: datetime | None, limit: int
+    ) -> tuple[tuple[Scope, str, str], ...]:
+        """Owner, conversation and id of turns of a realm that have a label, over all owners, by their start.
+
+        Only unexpired ones, and with `before` only those that start before that moment.
+        """
+        ...
+
     def state(self, now: datetime, check: bool = False) -> StoreState:
         """Counts and problems; with `check`, a full look through the store's structures."""
         ...

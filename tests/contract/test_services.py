@@ -14,6 +14,7 @@ import threefold
 from threefold import Caller, Resolved, Service, operation
 from threefold.errors import Conflict, Expired, Forbidden, InvalidInput, NotFound, Purged, Unavailable
 from threefold.testing.fakes import Clock, HashEmbedder
+from threefold.text.tokens import count_tokens
 
 Open = Callable[..., threefold.Threefold]
 READ = frozenset({"all:read", "conv:read", "mem:read", "doc:read", "cnv:read", "task:read"})
@@ -403,6 +404,7 @@ def test_nobody_reads_across_scopes_through_any_operation(published: threefold.T
 
 PINNED = "conv:ar:conv_trip.turn_1.user.prompt"
 CALLS: list[tuple[str, str, dict[str, Any]]] = [
+    ("all", "context", {"goal": "visa", "thread": "trip", "explain": True}),
     ("all", "context", {"goal": "visa"}), ("all", "search", {"query": "visa"}), ("conv", "list", {}),
     ("conv", "search", {"query": "harbour", "snippets": ["user"], "explain": True}),
     ("conv", "search", {"query": "Alfama harbur", "group": "conversation"}),
@@ -411,7 +413,8 @@ CALLS: list[tuple[str, str, dict[str, Any]]] = [
     ("mem", "hotset", {"goal": "trains"}), ("mem", "propose", {"memory": "likes 茶", "tags": ["a"]}),
     ("mem", "upsert", {"memory": "likes tea", "pinned": True}), ("mem", "reconcile", {}),
     ("doc", "search", {"query": "visa", "explain": True}), ("doc", "context", {"query": "visa", "max_tokens": 50}),
-    ("doc", "list", {}), ("doc", "stats", {}), ("doc", "get", {"id": "visa.md", "size": 5, "start": 2}),
+    ("doc", "list", {}), ("doc", "stats", {}), ("doc", "chunks", {"id": "visa.md"}),
+    ("doc", "get", {"id": "visa.md", "size": 5, "start": 2}),
     ("doc", "upsert", {"text": "# Tea\n\nGreen.", "source": "tea.md", "metadata": {"n": 1}}),
     ("doc", "delete", {"id": "tea.md"}), ("task", "who", {}), ("task", "upsert", {"id": "8", "title": "x"}),
     ("conv", "say", {"name": "chat", "role": "user", "text": "hello"}), ("conv", "threads", {}),
@@ -465,6 +468,54 @@ def test_what_operations_give_is_plain_and_fits_their_schema(published: threefol
         check(plain)
         done.add((service, name))
     assert {(each.namespace, each.name) for each in alice.services.operations()} == done
+
+
+@pytest.mark.capability("services.output")
+def test_a_context_tells_what_it_is_made_of_and_what_was_left_out(published: threefold.Threefold) -> None:
+    alice = published.user("alice")
+    fill(alice)
+    call = alice.services.call
+    found = call("all", "context", goal="A visa costs 60 euros", thread="trip", explain=True)
+    assert {each["label"]: each["ref"] for each in found["entries"]} == found["refs"]
+    assert {each["section"] for each in found["entries"]} >= {"longterm", "document"}
+    assert all(each["tokens"] == count_tokens(each["text"]) for each in found["entries"])
+    assert [said["role"] for said in found["thread"]["messages"]] == ["user", "assistant"]
+    short = call("all", "context", goal="A visa costs 60 euros", budget=60, explain=True)
+    assert len(short["left_out"]) == short["dropped"] > 0
+    assert {each["why"] for each in short["left_out"]} <= {"budget", "irrelevant", "duplicate"}
+    assert "entries" not in call("all", "context", goal="visa")
+
+
+@pytest.mark.capability("services.output")
+def test_the_chunks_of_a_document_come_in_pieces_with_their_places(published: threefold.Threefold) -> None:
+    alice = published.user("alice")
+    text = "\n\n".join(f"Paragraph {n} is about number {n}." for n in range(20))
+    alice.services.call("doc", "upsert", text=text, source="long.md", chunk_tokens=16, overlap=0)
+    start, seen = 0, []
+    while start is not None:
+        page = alice.services.call("doc", "chunks", id="long.md", start=start, limit=3)
+        seen += page["chunks"]
+        start = page["next"]
+    assert [each["number"] for each in seen] == [*range(page["total"])]
+    assert all(text[each["start"] : each["end"]] == each["text"] for each in seen)
+    with pytest.raises(NotFound):
+        published.user("bob").services.call("doc", "chunks", id="long.md")
+
+
+@pytest.mark.capability("services.output")
+def test_a_proposal_that_was_seen_is_done_only_while_it_holds(published: threefold.Threefold) -> None:
+    alice = published.user("alice")
+    call = alice.services.call
+    older = alice.mem.remember("The user gets up at six o'clock")
+    alice.mem.remember("user gets up at six o'clock.")
+    seen = call("mem", "reconcile")
+    assert seen["steps"]
+    alice.mem.update(older.id, tags=["morning"])
+    with pytest.raises(Conflict, match="out of date"):
+        call("mem", "reconcile", apply=True, id=seen["id"])
+    assert not alice.mem.list(statuses=["merged"])
+    again = call("mem", "reconcile")
+    assert call("mem", "reconcile", apply=True, id=again["id"])["applied"]
 
 
 @pytest.mark.capability("services.output")

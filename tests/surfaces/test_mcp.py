@@ -79,7 +79,7 @@ def arguments(made: dict[str, str]) -> dict[str, dict[str, Any]]:
         "conv_editions": {"ref": "conv:fi:conv_trip.turn_1.files/plan.md"},
         "mem_policy": {}, "cnv_list": {}, "cnv_search": {"query": "harbour"}, "cnv_get": board, "cnv_render": board,
         "cnv_history": board, "doc_context": {"query": "harbour"}, "doc_list": {},
-        "doc_get": {"id": made["document"]}, "doc_stats": {},
+        "doc_get": {"id": made["document"]}, "doc_stats": {}, "doc_chunks": {"id": made["document"]},
         "mem_propose": {"memory": f"takes the train {SCRIPTS}"},
         "conv_feedback": {"ref": made["turn"], "reaction": "ok"}, "mem_upsert": {"memory": "drinks tea"},
         "mem_confirm": {"id": made["proposal"]}, "mem_pin": memory, "mem_contradict": memory, "mem_undo": memory,

@@ -25,6 +25,7 @@ PUBLIC = [
     "Commons",
     "Config",
     "Conflict",
+    "Door",
     "Expired",
     "Forbidden",
     "Handle",
@@ -64,6 +65,8 @@ def test_names_that_users_rely_on_exist() -> None:
         assert callable(getattr(Conv, name))
     for name in ["start", "submit", "ask", "stream", "close", "remember", "recall", "thread"]:
         assert callable(getattr(threefold.Kernel, name))
+    for name in ["start", "submit", "cancel", "lane", "events", "look", "close"]:
+        assert callable(getattr(threefold.Door, name))
     for name in ["turn", "context", "thread", "threads", "resolve", "read", "forget", "export", "import_history"]:
         assert callable(getattr(threefold.Handle, name))
 

@@ -324,6 +324,20 @@ class MemoryStore:
         with self._usable():
             return iter([Scope.of(*key) for key in self._owners])
 
+    def labelled(
+        self, realm: str, label: str, now: datetime, before: datetime | None, limit: int
+    ) -> tuple[tuple[Scope, str, str], ...]:
+        """See `Upkeep.labelled`."""
+        with self._usable():
+            found = [
+                (kept.record.log.started, whose, kept.key)
+                for whose, owner in self._owners.items()
+                if whose[2] == realm
+                for kept in owner.turns.values()
+                if label in kept.labels and kept.live(now) and (before is None or kept.record.log.started < before)
+            ]
+            return tuple((Scope.of(*whose), *key) for _, whose, key in sorted(found)[:limit])
+
     def state(self, now: datetime, check: bool = False) -> StoreState:  # noqa: ARG002 - nothing to check
         """See `Upkeep.state`."""
         with self._usable():

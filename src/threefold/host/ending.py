@@ -28,12 +28,19 @@ async def finished(
     run.end()
     status, answer, error = ended
     answer = storable(answer)
-    for step in run.steps:
+    for number, step in enumerate(run.steps, 1):
         turn.step(step.name, step.arguments, step.result, step.status)
+        turn.event("chat.step", {"step": f"step_{number}", "name": step.name, "status": step.status})
+    for file in run.files:
+        turn.publish(file.name, file.data, file.mime)
+    for piece in run.panels:
+        turn.stream(piece.marker, piece.text, piece.name)
     refs = run.context.refs
     citations = {label: refs[label] for label in dict.fromkeys(_LABEL.findall(answer)) if label in refs}
     for label, ref in citations.items():
         turn.source(ref, title=label)
+    if citations:
+        turn.event("chat.citations", citations)
     if answer:
         turn.answer(answer)
     turn.tokens(**run.tokens)

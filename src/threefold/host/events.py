@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from threefold.host.sending import File
 from threefold.model.context import ComputedContext
 from threefold.model.kinds import Status, StepStatus
 
-Kind = Literal["start", "step", "delta", "complete", "error"]
+Kind = Literal["start", "step", "delta", "file", "panel", "complete", "error"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,15 @@ class Step:
     arguments: Any = None
     result: Any = None
     status: StepStatus = "completed"
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """A piece of a panel that is shown beside the answer: `canvas`, `tool` or `subsystem`, by a name."""
+
+    marker: str
+    text: str
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +73,11 @@ class Outcome:
 @dataclass(frozen=True, slots=True)
 class Event:
     """One event of a stream. `start` has the agent's name and the context, `step` a step, `delta` a piece of the
-    answer; `complete` or `error`, with one of which every stream ends, has the outcome.
+    answer, `file` a file that the agent publishes, `panel` a piece of a panel; `complete` or `error`, with one of which
+    every stream ends, has the outcome.
+
+    A delta that is `fresh` begins the answer anew, where the agent gave another one in the end. An agent that was
+    steered starts again, with another `start`.
     """
 
     kind: Kind
@@ -72,6 +86,9 @@ class Event:
     context: ComputedContext | None = None
     step: Step | None = None
     outcome: Outcome | None = None
+    file: File | None = None
+    panel: Panel | None = None
+    fresh: bool = False
 
 
 class Events:

@@ -6,11 +6,12 @@ from typing import Protocol
 
 from threefold.context.manager import Contexts
 from threefold.context.sources import Sources
-from threefold.errors import NotFound
+from threefold.model.scope import Scope
 from threefold.ports import ChatModel
+from threefold.realms.conv import Conv
+from threefold.realms.conv.lanes import Lanes
 from threefold.realms.conv.recorder import TurnHandle
 from threefold.realms.conv.threads import Thread
-from threefold.realms.conv.threads.realm import archived_thread
 from threefold.realms.mem import Mem
 
 
@@ -23,12 +24,22 @@ class Person(Protocol):
         ...
 
     @property
+    def scope(self) -> Scope:
+        """Whose it is."""
+        ...
+
+    @property
+    def conv(self) -> Conv:
+        """The record."""
+        ...
+
+    @property
     def sources(self) -> Sources:
         """What contexts are made of."""
         ...
 
-    def turn(self, conversation: str, turn: str | None = None, title: str | None = None) -> TurnHandle:
-        """Open a turn."""
+    def turn(self, conversation: str, turn: str | None = None, *, once: bool = False) -> TurnHandle:
+        """Open a turn; one that is recorded already is left as it is with `once`."""
         ...
 
     def thread(self, name: str) -> Thread:
@@ -45,6 +56,11 @@ class House(Protocol):
         ...
 
     @property
+    def lanes(self) -> Lanes:
+        """What was sent to live turns and is not recorded yet."""
+        ...
+
+    @property
     def chat(self) -> ChatModel | None:
         """The chat model that the store was opened with."""
         ...
@@ -52,13 +68,3 @@ class House(Protocol):
     def user(self, user: str, tenant: str = "default", app: str | None = None, agent: str | None = None) -> Person:
         """A handle bound to one scope."""
         ...
-
-
-def check_thread(person: Person, name: str) -> None:
-    """Refuse a thread that is archived; one that is not there yet begins with the request."""
-    try:
-        status = person.thread(name).retrieve().status
-    except NotFound:
-        return
-    if status == "archived":
-        raise archived_thread(name)

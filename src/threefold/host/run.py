@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractAsyncContextManager, aclosing, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
-from threefold.errors import AgentFailed, InvalidInput, ThreefoldError
-from threefold.host.events import Event, Step
+from threefold.errors import AgentFailed, InvalidInput, Steered, ThreefoldError
+from threefold.host.events import Event, Panel, Step
 from threefold.host.pools import within
+from threefold.host.sending import Batch, File, Inbox, NoInbox
 from threefold.model.clean import storable
 from threefold.model.codec import compact_json, plain_json
 from threefold.model.context import ComputedContext, Intent
 from threefold.model.kinds import STEP_STATUSES, StepStatus
+from threefold.model.ref import check_path
+from threefold.realms.conv.limits import check_file
+from threefold.realms.conv.recorder import STREAM_MARKERS, mime_of
 
 if TYPE_CHECKING:
     from threefold.host.people import Person
@@ -24,20 +28,40 @@ if TYPE_CHECKING:
 class Run:
     """What an agent works with: the request, its context, and the person's handle, which writes as the agent.
 
-    `say` gives out a piece of the answer at once, `step` tells what was done, `spend` counts tokens, `warn` says what
-    the outcome is to say of the answer. They may be called from any thread, and raise `InvalidInput` where a value
-    cannot be kept, `AgentFailed` when the request has ended, such as by being cancelled.
+    `say` gives out a piece of the answer at once, `step` tells what was done, `publish` keeps a file with the turn,
+    `show` a piece of a panel, `spend` counts tokens, `warn` says what the outcome is to say of the answer. They may be
+    called from any thread, and raise `InvalidInput` where a value cannot be kept, `AgentFailed` when the request has
+    ended, such as by being cancelled.
+
+    `submissions` is what the person sent, with its files. While a turn of a door runs, the person may interrupt it:
+    `look` gives what they said, and is for agents that go on by themselves. Of one that does not look, the next `say`
+    or `step` raises `Steered`; it is begun anew then, with what was said in its goal, and `said` is what it had shown.
     """
 
     def __init__(
-        self, intent: Intent, context: ComputedContext, user: Person, tell: Callable[[Event], None], threads: Executor
+        self,
+        intent: Intent,
+        context: ComputedContext,
+        user: Person,
+        tell: Callable[[Event], None],
+        threads: Executor,
+        sent: Sequence[Batch] = (),
+        inbox: Inbox | None = None,
+        before: Run | None = None,
     ) -> None:
         self.intent, self.context, self.user = intent, context, user
-        self.steps: list[Step] = []
+        # One that is begun anew goes on with what it did before.
+        self.steps: list[Step] = [] if before is None else before.steps
+        self.files: list[File] = [] if before is None else before.files
+        self.panels: list[Panel] = [] if before is None else before.panels
+        self.tokens: dict[str, int] = {} if before is None else before.tokens
+        self.warnings: list[str] = [] if before is None else before.warnings
+        self.said: tuple[str, ...] = () if before is None else before.said
         self.pieces: list[str] = []
-        self.tokens: dict[str, int] = {}
-        self.warnings: list[str] = []
+        self.submissions = tuple(sent)
+        self.looked: list[Batch] = []
         self.threads = threads
+        self._inbox: Inbox = NoInbox() if inbox is None else inbox
         self._tell, self._ended = tell, False
 
     @property
@@ -45,9 +69,33 @@ class Run:
         """What was asked for."""
         return self.intent.goal
 
+    @property
+    def attachments(self) -> tuple[File, ...]:
+        """The files that the person sent."""
+        return tuple(file for batch in self.submissions for file in batch.attachments)
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the person said something that the agent has not looked at."""
+        return self._inbox.waiting
+
+    def look(self) -> tuple[str, ...]:
+        """What the person said since the agent began or looked last; it is the agent's to follow then."""
+        self._check_open()
+        came = self._inbox.take()
+        self.looked += came
+        self.submissions += came
+        return tuple(batch.text for batch in came)
+
     def say(self, text: str) -> None:
         """Give out a piece of the answer."""
         _check_text(text, "text")
+        self._check_open()
+        self._check_steered()
+        self.give(text)
+
+    def give(self, text: str) -> None:
+        """Give out an answer that is whole; the host calls it. Unlike `say`, it is given out also when steered."""
         self._check_open()
         if text:
             self.pieces.append(text)
@@ -62,6 +110,29 @@ class Run:
         self._check_open()
         self.steps.append(done)
         self._tell(Event("step", step=done))
+        self._check_steered()
+
+    def publish(self, path: str, data: bytes | str, mime: str | None = None) -> None:
+        """Keep a file with the turn, at a relative path; of a path given twice the later bytes count."""
+        content = storable(data).encode() if isinstance(data, str) else data
+        if not isinstance(content, bytes):
+            raise InvalidInput(f"data must be bytes or text, not {type(data).__name__}")
+        check_file(check_path(path), content)
+        self._check_open()
+        file = File(path, content, mime_of(path) if mime is None else mime)
+        self.files.append(file)
+        self._tell(Event("file", file=file))
+
+    def show(self, marker: str, text: str, name: str = "") -> None:
+        """Give out a piece of a panel (`canvas`, `tool`, `subsystem`); pieces of one panel are kept joined."""
+        _check_text(text, "text")
+        _check_text(name, "name")
+        if marker not in STREAM_MARKERS:
+            raise InvalidInput(f"marker {marker!r} must be one of {', '.join(STREAM_MARKERS)}")
+        self._check_open()
+        piece = Panel(marker, storable(text), storable(name))
+        self.panels.append(piece)
+        self._tell(Event("panel", panel=piece))
 
     def spend(self, **tokens: int) -> None:
         """Count tokens, such as `spend(input=1200, output=80)`."""
@@ -80,6 +151,11 @@ class Run:
     def end(self) -> None:
         """The request has ended: nothing is told any more. The host calls it."""
         self._ended = True
+
+    def _check_steered(self) -> None:
+        """A safe point: between pieces and steps."""
+        if self._inbox.waiting:
+            raise Steered("the person interrupted; the agent is begun anew with what they said")
 
     def _check_open(self) -> None:
         if self._ended:

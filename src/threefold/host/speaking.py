@@ -38,6 +38,9 @@ async def speak(agent: Agent, model: ChatModel, run: Run) -> str:
         AgentFailed: it will not answer, or asks for tools again and again. Unavailable, InvalidInput: as `ChatModel`.
     """
     messages = run.context.messages("\n\n".join(filter(None, (agent.instructions, INSTRUCTIONS))))
+    if run.said:
+        # The goal has all that was said by the person; what interrupted the answer is said once more behind it.
+        messages += [Message("assistant", run.said[-1]), Message("user", run.submissions[-1].text)]
     for _ in range(ROUNDS):
         reply = await _reply(model, messages, [act.tool for act in agent.tools], run)
         if reply.finish == "refused":

@@ -111,6 +111,7 @@ class Replay:
 class Turn:
     """One turn, whole. `id` is unique within the conversation; recording the same id again is idempotent.
 
+    `partials` are answers that a steer interrupted, as far as they were shown, each from when it began.
     `origin` says where an imported turn came from (free JSON, shown on reload). `redacted` is how many things of which
     kind were taken out of its texts.
     """
@@ -129,6 +130,7 @@ class Turn:
     sources: tuple[Source, ...] = ()
     notes: tuple[Note, ...] = ()
     summary: Summary | None = None
+    partials: tuple[Completion, ...] = ()
     completion: Completion | None = None
     error: str | None = None
     tokens: Mapping[str, int] = field(default_factory=dict)

@@ -34,6 +34,14 @@ class Page(TypedDict):
     next: str | None
 
 
+class Chunks(TypedDict):
+    """Chunks in the order of the text; `next` is there where more follow."""
+
+    chunks: list[dict[str, Any]]
+    total: int
+    next: int | None
+
+
 class DocService(RealmService, Service):
     """What documents say."""
 
@@ -109,6 +117,20 @@ class DocService(RealmService, Service):
         text = doc.text(document.id)
         rest = text[max(0, start) :]
         return {**document.as_json(), "ref": document.ref, "text": cut(rest, size), "cut": len(rest) > size}
+
+    @operation()
+    def chunks(
+        self,
+        caller: Caller,
+        id: Named,
+        start: Annotated[int, Meta(ge=0, description="the number of the first one, from 0")] = 0,
+        limit: Limit = 50,
+    ) -> Chunks:
+        """List the chunks of a document in order, each with its place in the text; `next` is the `start` of more."""
+        found = self._doc(caller).chunks(id.removeprefix("doc:"))
+        until = start + limit
+        chunks = [each.as_json() for each in found[start:until]]
+        return {"chunks": chunks, "total": len(found), "next": until if until < len(found) else None}
 
     @operation()
     def stats(self, caller: Caller) -> dict[str, Any]:

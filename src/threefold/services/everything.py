@@ -7,12 +7,15 @@ from typing import Annotated, Any, Final, NamedTuple, TypedDict
 
 from msgspec import Meta
 
+from threefold.model.context import ComputedContext, ThreadPart
 from threefold.model.resolved import cut
+from threefold.model.times import iso
 from threefold.services.bound import Services
 from threefold.services.calls import ALL, Caller, operation
 from threefold.services.realms import SIZE, Of, Query, RealmService, Reference, Size
 from threefold.services.registry import Registry
 from threefold.services.service import Service
+from threefold.text.tokens import count_tokens
 
 Budget = Annotated[int, Meta(ge=1, le=200_000, description="tokens at most")]
 Refs = Annotated[list[str], Meta(min_length=1, max_length=100, description="references of any namespace")]
@@ -72,6 +75,7 @@ class Everything(RealmService, Service):
         thread: Annotated[str | None, "the conversation that the request belongs to"] = None,
         budget: Budget = 4_000,
         engine: Annotated[str | None, "another context engine than the default one"] = None,
+        explain: Annotated[bool, "show what was taken and why, and what was left out and why"] = False,
     ) -> dict[str, Any]:
         """Compute what an agent should see for a request: memory, the thread, boards, documents, earlier turns.
 
@@ -88,6 +92,7 @@ class Everything(RealmService, Service):
             "engine": found.engine,
             "dropped": len(found.dropped),
             "warnings": list(found.warnings),
+            **(explained(found) if explain else {}),
         }
 
     @operation()
@@ -130,6 +135,30 @@ class Everything(RealmService, Service):
             for chunk in self._doc(caller).retrieve(query, limit):
                 above = " › ".join((chunk.title or chunk.source, *chunk.headings))
                 yield _hit(chunk.score, chunk.ref, above, chunk.text)
+
+
+def explained(found: ComputedContext) -> dict[str, Any]:
+    """What a context is made of, each with the tokens of its text, and what was left out, as plain values."""
+    entries = [
+        {"label": each.label, "section": each.section, "ref": each.ref, "text": each.text, "because": each.because,
+         "score": each.score, "whole": each.whole, "tokens": count_tokens(each.text)}
+        for each in found.entries
+    ]  # fmt: skip
+    left_out = [
+        {"section": each.section, "ref": each.ref, "why": each.why, "tokens": each.tokens, "score": each.score}
+        for each in found.dropped
+    ]
+    thread = None if found.thread is None else _thread(found.thread)
+    return {"entries": entries, "left_out": left_out, "thread": thread}
+
+
+def _thread(part: ThreadPart) -> dict[str, Any]:
+    messages = [
+        {"role": said.role, "text": said.text, "at": iso(said.at), "ref": said.ref, "tokens": count_tokens(said.text)}
+        for said in part.messages
+    ]
+    summary = {"summary": part.summary, "summary_tokens": count_tokens(part.summary)}
+    return {"name": part.name, "messages": messages, "left_out": part.left_out, **summary}
 
 
 def _hit(score: float, ref: str, title: str, text: str) -> _Hit:

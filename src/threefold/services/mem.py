@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypedDict
 
 from msgspec import Meta
 
+from threefold.errors import Conflict
 from threefold.model.memory import Layer, Memory, Status, Visibility
 from threefold.model.ref import ObjectRef
 from threefold.model.resolved import Resolved, Shown
@@ -221,9 +222,18 @@ class MemService(RealmService, Service):
         return self._changed(caller, id, lambda mem, known: mem.undo(known, why))
 
     @operation("write")
-    def reconcile(self, caller: Caller, apply: Annotated[bool, "do it, in one transaction"] = False) -> dict[str, Any]:
+    def reconcile(
+        self,
+        caller: Caller,
+        apply: Annotated[bool, "do it, in one transaction"] = False,
+        id: Annotated[str | None, "only if it is still this proposal, by its id; else it is refused"] = None,
+    ) -> dict[str, Any]:
         """Propose what to do about memories that say the same, more, the opposite, or are stale; and do it if told."""
-        return self._mem(caller).reconcile(apply).as_json()
+        mem = self._mem(caller)
+        proposed = mem.reconcile()
+        if id is not None and proposed.id != id:
+            raise Conflict(f"proposal {id!r} is out of date: memories were changed since; look at {proposed.id!r}")
+        return (mem.apply_proposal(proposed) if apply else proposed).as_json()
 
     @operation("write")
     def undo_reconcile(

@@ -173,3 +173,29 @@ def conversations(
         Conversation(name, given(title), from_micros(started), from_micros(last), turns, app)
         for name, title, started, last, turns, app in found
     )
+
+
+def having_label(
+    db: Db, realm: str, label: str, now: datetime, before: datetime | None, limit: int
+) -> tuple[tuple[Scope, str, str], ...]:
+    """Turns of a realm that have a label, of all owners: each owner is looked up by its label, which few have."""
+    found = fetch(
+        db,
+        f"""SELECT o.tenant, o.name, o.realm, c.name, t.name FROM threefold.owners AS o
+            CROSS JOIN LATERAL (SELECT l.turn FROM threefold.labels AS l
+                WHERE l.owner = o.owner AND l.label = %(label)s OFFSET 0) AS l
+            CROSS JOIN LATERAL (SELECT * FROM threefold.turns AS t
+                WHERE t.owner = o.owner AND t.number = l.turn OFFSET 0) AS t
+            CROSS JOIN LATERAL (SELECT c.name FROM threefold.conversations AS c
+                WHERE c.owner = o.owner AND c.number = t.conversation OFFSET 0) AS c
+            WHERE o.realm = %(realm)s AND {LIVE} AND (%(before)s::bigint IS NULL OR t.started < %(before)s::bigint)
+            ORDER BY t.started, o.tenant, o.name, c.name, t.name LIMIT %(limit)s""",
+        {
+            "label": label,
+            "realm": realm,
+            "now": to_micros(now),
+            "before": None if before is None else to_micros(before),
+            "limit": limit,
+        },
+    )
+    return tuple((Scope.of(*key), conversation, turn) for *key, conversation, turn in found)

@@ -214,6 +214,12 @@ class PostgresStore:
         found = self._database.read(None, lambda db: fetch(db, statement))
         return iter([Scope.of(*key) for key in found])
 
+    def labelled(
+        self, realm: str, label: str, now: datetime, before: datetime | None, limit: int
+    ) -> tuple[tuple[Scope, str, str], ...]:
+        """See `Upkeep.labelled`."""
+        return self._database.read(None, lambda db: catalog.having_label(db, realm, label, now, before, limit))
+
     def state(self, now: datetime, check: bool = False) -> StoreState:
         """See `Upkeep.state`."""
         return self._database.read(None, lambda db: upkeep.state(db, now, check))

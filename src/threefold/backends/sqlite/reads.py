@@ -244,3 +244,20 @@ def conversations(
         Conversation(name, title, from_micros(started), from_micros(last), turns, app)
         for name, title, started, last, turns, app in found
     )
+
+
+def labelled(
+    db: apsw.Connection, realm: str, label: str, now: datetime, before: datetime | None, limit: int
+) -> tuple[tuple[Scope, str, str], ...]:
+    """Turns of a realm that have a label, of all owners: each owner is looked up by its label, which few have."""
+    found = fetch(
+        db,
+        f"""SELECT o.tenant, o.user, o.realm, c.name, t.name FROM owners AS o
+            CROSS JOIN labels AS l ON l.owner = o.id AND l.label = ?
+            CROSS JOIN turns AS t ON t.id = l.turn AND +t.owner = o.id
+            CROSS JOIN conversations AS c ON c.id = t.conversation AND +c.owner = o.id
+            WHERE o.realm = ? AND {LIVE} AND (?4 IS NULL OR t.started < ?4)
+            ORDER BY t.started, o.tenant, o.user, c.name, t.name LIMIT ?""",
+        (label, realm, to_micros(now), None if before is None else to_micros(before), limit),
+    )
+    return tuple((Scope.of(*key), conversation, turn) for *key, conversation, turn in found)

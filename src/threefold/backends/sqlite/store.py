@@ -240,6 +240,15 @@ class SqliteStore:
             found = fetch(db, "SELECT tenant, user, realm FROM owners ORDER BY id")
         return iter([Scope.of(*key) for key in found])
 
+    def labelled(
+        self, realm: str, label: str, now: datetime, before: datetime | None, limit: int
+    ) -> tuple[tuple[Scope, str, str], ...]:
+        """See `Upkeep.labelled`."""
+        from threefold.backends.sqlite import reads
+
+        with self._readers.snapshot() as db:
+            return reads.labelled(db, realm, label, now, before, limit)
+
     def state(self, now: datetime, check: bool = False) -> StoreState:
         """See `Upkeep.state`."""
         from threefold.backends.sqlite import upkeep

@@ -21,9 +21,9 @@ from threefold.realms.cnv.merging import Kept
 from threefold.realms.cnv.writing import not_there
 from threefold.realms.wiring import Ports
 
-_TRIES: Final = 50
-# Seconds that are waited at most before the second try; twice as long before the next, up to the longest.
-_SHORTEST, _LONGEST = 0.002, 0.1
+# Seconds that a write waits for others, as it would for a lock; and between two tries at most, first and later.
+_PATIENCE: Final = 30.0
+_SHORTEST, _LONGEST = 0.002, 0.05
 Labels = tuple[tuple[str, ...], ...]
 
 
@@ -76,16 +76,17 @@ class Shelf:
         Raises:
             what `change` raises; Conflict: too many change it at once. Forbidden: it belongs to another app.
         """
-        wait = _SHORTEST
-        for _ in range(_TRIES):
+        wait, ends = _SHORTEST, time.monotonic() + _PATIENCE
+        while True:
             before = self.find(name) or unmade(name, self._place.app, self._ports.clock())
             after = change(before)
             if after is before or self._put(after):
                 return after.board
+            if time.monotonic() > ends:
+                raise Conflict(f"board {name!r} is being changed by many at once; try again")
             # At random, so that those who wait do not come back at the same moment.
             time.sleep(wait * random.random())  # noqa: S311
             wait = min(2 * wait, _LONGEST)
-        raise Conflict(f"board {name!r} is being changed by many at once; try again")
 
     def _put(self, kept: Kept) -> bool:
         """Keep a board in place of what had its digest; False where that was changed meanwhile."""

@@ -35,8 +35,8 @@ def fold(scope: Scope, turn: Turn, expires: datetime | None) -> Folded:
     """Turn a `Turn` into its minimal TurnLog, content rows, file entries and blobs.
 
     Blocks come in this order: one for each submission, context events, attachments, steps, published files, notes,
-    working summary, completion. Rows: one for each submission, the completion, and where they exist the summary, its
-    anchors, notes and attachment texts. `expires` is the end of its time to live.
+    working summary, interrupted answers, completion. Rows: one for each submission and answer, and where they
+    exist the summary, its anchors, notes and attachment texts. `expires` is the end of its time to live.
 
     Raises:
         InvalidInput: for ids, paths or sizes that cannot be kept, and for values that are not JSON.
@@ -108,6 +108,8 @@ def _rows(turn: Turn) -> Iterable[Row]:
         if summary.anchors:
             anchors = "\n".join(summary.anchors)
             found.append(("summary", "agent.anchors", "conv.working.summary.anchors", anchors, summary.at, None, None))
+    for i, p in enumerate(turn.partials, 1):
+        found.append(("assistant", "agent.partial", f"assistant.partial.{i}", p.text, p.at, None, p.author))
     if turn.completion:
         c = turn.completion
         found.append(("assistant", "agent.completion", "assistant.completion", c.text, c.at, None, c.author))
@@ -184,10 +186,13 @@ def _blocks(turn: Turn, files: tuple[FileEntry, ...]) -> Iterable[Block]:
             "anchors": [storable(a) for a in turn.summary.anchors],
         }
         yield Block("working.summary", "conv.working.summary", turn.summary.at, storable(turn.summary.text), meta)
+    answers = [("assistant.partial", f"assistant.partial.{i}", each) for i, each in enumerate(turn.partials, 1)]
     if turn.completion:
-        done = turn.completion
-        meta = {"author": done.author} if done.author else {}
-        yield Block("assistant.completion", "assistant.completion", done.at, storable(done.text), meta)
+        answers.append(("assistant.completion", "assistant.completion", turn.completion))
+    yield from (
+        Block(type_, path, done.at, storable(done.text), {"author": done.author} if done.author else {})
+        for type_, path, done in answers
+    )
 
 
 def _card(entry: FileEntry) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Literal, get_args
 
 from threefold.errors import BytesGone, InvalidInput, NotFound
@@ -43,18 +44,27 @@ class Conv:
         self._scope, self._ports = scope, ports
 
     def open_turn(
-        self, conversation: str, turn: str | None = None, title: str | None = None, started: Moment = None
+        self,
+        conversation: str,
+        turn: str | None = None,
+        title: str | None = None,
+        started: Moment = None,
+        once: bool = False,
     ) -> TurnHandle:
-        """A new turn handle of the conversation, which is made when new. See `TurnHandle`."""
+        """A new turn handle of the conversation, which is made when new. See `TurnHandle`.
+
+        With `once` a turn that is recorded under the id already stays as it is, and recording this one is a `Conflict`.
+        """
         from threefold.realms.conv.recorder import TurnHandle
 
-        return TurnHandle(conversation, self._record_handle, self._ports.clock, turn, title, started)
+        record = partial(self._record_handle, once=once)
+        return TurnHandle(conversation, record, self._ports.clock, turn, title, started)
 
-    def _record_handle(self, turn: Turn) -> tuple[str, str, Mapping[str, int]]:
+    def _record_handle(self, turn: Turn, once: bool) -> tuple[str, str, Mapping[str, int]]:
         from threefold.realms.conv.redacting import redact
 
         kept = redact(turn, self._ports.redact)
-        (outcome,) = self._record_kept((kept,))
+        (outcome,) = self._record_kept((kept,), "" if once else None)
         return turn_ref(turn.conversation, turn.id), outcome, kept.redacted
 
     def record(self, turn: Turn) -> Outcome:
@@ -75,14 +85,15 @@ class Conv:
 
         return self._record_kept([redact(turn, self._ports.redact) for turn in turns])
 
-    def _record_kept(self, turns: Sequence[Turn]) -> tuple[Outcome, ...]:
+    def _record_kept(self, turns: Sequence[Turn], replaces: str | None = None) -> tuple[Outcome, ...]:
         from threefold.model.commit import Commit, RecordTurn
         from threefold.realms.conv.fold import fold
 
         expires = self._ports.expires()
         folded = [fold(self._scope, turn, expires) for turn in turns]
         blobs = [data for each in folded for data in each.blobs.values()]
-        outcomes = self._commit(Commit(self._scope, tuple(RecordTurn(each.record) for each in folded)), blobs)
+        writes = tuple(RecordTurn(each.record, replaces) for each in folded)
+        outcomes = self._commit(Commit(self._scope, writes), blobs)
         if any(outcome != "unchanged" for outcome in outcomes):
             self._ports.committed()
         if "replaced" in outcomes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -85,8 +86,10 @@ class TurnHandle:
         self._sources: list[Source] = []
         self._notes: list[Note] = []
         self._summary: Summary | None = None
+        self._partials: list[Completion] = []
         self._completion: Completion | None = None
         self._tokens: dict[str, int] = {}
+        self._taken_out = Counter[str]()
         self._events: list[Mapping[str, Any]] = []
         self._streams: dict[tuple[str, str], dict[str, Any]] = {}
 
@@ -139,7 +142,7 @@ class TurnHandle:
         name, data = _read(file)
         said = None if text is None else _text(text, "text")
         check_file(name, data)
-        self._attachments.append(Attachment(check_path(name), data, self._at(at), mime or _mime(name), said))
+        self._attachments.append(Attachment(check_path(name), data, self._at(at), mime or mime_of(name), said))
 
     def step(
         self,
@@ -166,7 +169,7 @@ class TurnHandle:
         """A file that the host decided to keep, at a relative path; of a path given twice the later bytes count."""
         content = storable(data).encode() if isinstance(data, str) else _bytes(data, "data")
         check_file(path, content)
-        self._files.append(PublishedFile(check_path(path), content, self._at(at), mime or _mime(path)))
+        self._files.append(PublishedFile(check_path(path), content, self._at(at), mime or mime_of(path)))
 
     def source(self, url: str, title: str | None = None, text: str | None = None) -> None:
         """A source that the answer used; shown as a citation on reload."""
@@ -183,6 +186,11 @@ class TurnHandle:
         """An internal note that is to be found by search (role `note`)."""
         self._notes.append(Note(_text(text, "note"), self._at(at), _optional(tag, "tag")))
 
+    def partial(self, text: str, at: Moment = None, author: str | None = None) -> None:
+        """What had been shown of an answer when a steer interrupted it; `at` is when it began."""
+        name = None if author is None else check_id(author, "author")
+        self._partials.append(Completion(_text(text, "partial"), self._at(at), name))
+
     def answer(self, text: str, at: Moment = None, author: str | None = None) -> None:
         """The one final answer; the last one counts."""
         name = None if author is None else check_id(author, "author")
@@ -195,6 +203,11 @@ class TurnHandle:
             if not isinstance(count, int) or isinstance(count, bool):
                 raise InvalidInput(f"{name} must be a whole number of tokens, not {type(count).__name__}")
             self._tokens[name] = self._tokens.get(name, 0) + count
+
+    def taken_out(self, counts: Mapping[str, int]) -> None:
+        """Add to what was redacted: how many things of which kind were taken out of texts before they came here."""
+        self._check_open()
+        self._taken_out.update(counts)
 
     def event(self, type: str, data: Any = None, at: Moment = None) -> None:  # noqa: A002 - the field's word
         """A communicator event that was shown live; kept for reload where its type is among the replayed ones."""
@@ -239,10 +252,12 @@ class TurnHandle:
             sources=tuple(self._sources),
             notes=tuple(self._notes),
             summary=self._summary,
+            partials=tuple(self._partials),
             completion=self._completion,
             error=self._error,
             tokens=self._tokens,
             replay=Replay(tuple(self._events), tuple(self._streams.values())),
+            redacted=dict(self._taken_out),
         )
 
     def record(self) -> str:
@@ -292,7 +307,8 @@ def _bytes(value: object, name: str) -> bytes:
     return bytes(value)
 
 
-def _mime(name: str) -> str | None:
+def mime_of(name: str) -> str | None:
+    """What kind of file a name tells, if it does."""
     import mimetypes  # only where files are given: it reads the system's tables
 
     return mimetypes.guess_type(name, strict=False)[0]

@@ -50,6 +50,7 @@ def redact(turn: Turn, rule: Redactor | None) -> Turn:
             refs=tuple(_ref(ref, turn, names, done) for ref in turn.summary.refs),
             anchors=tuple(_within(MAX_ANCHOR, anchor, done) for anchor in turn.summary.anchors),
         ),
+        partials=tuple(replace(p, text=done.text(p.text), author=done.optional(p.author)) for p in turn.partials),
         completion=turn.completion
         and replace(
             turn.completion,

@@ -19,6 +19,7 @@ _KINDS = {
     "user.prompt": "message",
     "user.followup": "message",
     "user.steer": "message",
+    "assistant.partial": "message",
     "assistant.completion": "message",
     "agent.note": "note",
     "working.summary": "summary",

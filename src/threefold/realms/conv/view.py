@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -12,12 +12,20 @@ from threefold.model.record import Block, Feedback, StoredTurn
 from threefold.model.times import iso
 from threefold.realms.conv.refs import ref_for, turn_ref
 
-_ROLE = {"user.prompt": "user", "user.followup": "user", "user.steer": "user", "assistant.completion": "assistant"}
+_ROLE = {
+    "user.prompt": "user",
+    "user.followup": "user",
+    "user.steer": "user",
+    "assistant.partial": "assistant",
+    "assistant.completion": "assistant",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A bubble: who said what when. `kind` is `prompt`, `followup`, `steer` or `completion`."""
+    """A bubble: who said what when. `kind` is `prompt`, `followup`, `steer`, `completion`, or `partial`: an answer that
+    a steer interrupted.
+    """
 
     role: str
     kind: str
@@ -100,7 +108,7 @@ def materialise(stored: StoredTurn) -> TurnView:
         state=record.state,
         started=log.started,
         ended=log.ended,
-        messages=tuple(_message(cid, tid, b) for b in log.blocks if b.type in _ROLE),
+        messages=_messages(cid, tid, log.blocks),
         attachments=tuple(_card(cid, tid, b) for b in of_type("user.attachment")),
         files=tuple(_card(cid, tid, b) for b in of_type("assistant.file")),
         steps=tuple(_step(cid, tid, b) for b in of_type("assistant.step")),
@@ -129,6 +137,14 @@ def materialise(stored: StoredTurn) -> TurnView:
 
 def _by_type(blocks: tuple[Block, ...]) -> Any:
     return lambda kind: [block for block in blocks if block.type == kind]
+
+
+def _messages(cid: str, tid: str, blocks: Sequence[Block]) -> tuple[Message, ...]:
+    """What was said; in order of time where an answer was interrupted, so that it stands before what interrupted it."""
+    said = [_message(cid, tid, block) for block in blocks if block.type in _ROLE]
+    if any(message.kind == "partial" for message in said):
+        said.sort(key=lambda message: message.at)
+    return tuple(said)
 
 
 def _message(cid: str, tid: str, block: Block) -> Message:

@@ -16,8 +16,9 @@ from starlette.routing import BaseRoute
 
 from threefold.app import Threefold
 from threefold.errors import ThreefoldError
-from threefold.surfaces.http import files, introducing, openapi, operations, pages, refs, state, turns
+from threefold.surfaces.http import files, introducing, lanes, openapi, operations, pages, refs, state, turns
 from threefold.surfaces.http.desk import Desk, desk_of
+from threefold.surfaces.http.lanes import Live
 from threefold.surfaces.http.limits import Crowd
 from threefold.surfaces.http.metrics import Metrics
 from threefold.surfaces.http.observing import Observed
@@ -35,11 +36,11 @@ _EVERY: Final = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 def application(db: Threefold, settings: Settings, ending: Callable[[], None] | None = None) -> Starlette:
     """The ASGI application of a store. `ending` is called once nothing works on it any more, to close it."""
     desk, metrics, tracing = Desk(db, settings), Metrics(), Tracing.configured()
-    protocol = Protocol(db, settings.json_bytes)
+    protocol, live = Protocol(db, settings.json_bytes), Live(db)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        async with protocol.running():
+        async with protocol.running(), live.running():
             yield
         await anyio.to_thread.run_sync(desk.end, _PATIENCE)
         tracing.close()
@@ -54,7 +55,7 @@ def application(db: Threefold, settings: Settings, ending: Callable[[], None] | 
         exception_handlers={ThreefoldError: _failed, Refused: _refused, HTTPException: _of_framework},
     )
     made.router.redirect_slashes = False
-    made.state.desk = desk
+    made.state.desk, made.state.live = desk, live
     return made
 
 
@@ -68,6 +69,7 @@ def _routes(metrics: Metrics, protocol: Protocol) -> list[BaseRoute]:
         *refs.routes(),
         *files.routes(),
         *turns.routes(),
+        *lanes.routes(),
         *operations.routes(),
         Exact("/v1/{rest:path}", operations.nowhere, _EVERY),
         *pages.routes(),

@@ -8,6 +8,7 @@ from typing import Any, Final
 from threefold.importers import KINDS
 from threefold.model.document import STRATEGIES
 from threefold.services.schemas import schema_of
+from threefold.surfaces.http.lanes import Cancelled, Submission
 from threefold.surfaces.http.turns import FinishedTurn, Recorded
 
 _TEXT: Final = {"type": "string"}
@@ -60,6 +61,16 @@ _SEEN: Final = {"description": "the exact bytes, or a part of them", "content": 
 _TURN: Final = schema_of(FinishedTurn)
 _PARTS: Final = {"turn": _TEXT, "attachment": _BINARY, "file": _BINARY}
 _TURN_FORM: Final = {"type": "object", "required": ["turn"], "properties": _PARTS}
+
+_CONVERSATION: Final = {"name": "conversation", "in": "path", "required": True, "schema": _TEXT}
+_AGENT: Final = _query("agent", _TEXT, "the lane of this agent")
+_SUBMISSION_FORM: Final = {
+    "type": "object", "required": ["text"],
+    "properties": {
+        **dict.fromkeys(("text", "kind", "agent", "key", "author", "context"), _TEXT),
+        "files": {"type": "array", "items": _BINARY},
+    },
+}  # fmt: skip
 
 OTHERS: Final[Mapping[str, Mapping[str, Any]]] = {
     "/v1/openapi.json": _get("openapi", "Get this description", _gives(_OBJECT)),
@@ -121,6 +132,31 @@ OTHERS: Final[Mapping[str, Mapping[str, Any]]] = {
         }},
         "responses": {"200": _gives(schema_of(Recorded))},
     }},
+    "/v1/lanes/{conversation}": {
+        **_get("lane", "Get what runs and waits in a conversation", _gives(_OBJECT), _CONVERSATION, _AGENT,
+               **{"x-grant": "conv:read", "tags": ["lanes"]}),
+        "post": {
+            "operationId": "lane_submit", "summary": "Send something to a conversation; it is kept when this answers",
+            "description": "Needs conv:read, mem:read, doc:read and cnv:read too: answers are made of these.",
+            "x-grant": "conv:write", "tags": ["lanes"], "parameters": [_CONVERSATION],
+            "requestBody": {"required": True, "content": {
+                "application/json": {"schema": schema_of(Submission)},
+                "multipart/form-data": {"schema": _SUBMISSION_FORM},
+            }},
+            "responses": {"202": _gives(_OBJECT)},
+        },
+    },
+    "/v1/lanes/{conversation}/cancel": {"post": {
+        "operationId": "lane_cancel", "summary": "Stop the turn that runs", "x-grant": "conv:write", "tags": ["lanes"],
+        "parameters": [_CONVERSATION],
+        "requestBody": {"content": {"application/json": {"schema": schema_of(Cancelled)}}},
+        "responses": {"200": _gives(_OBJECT)},
+    }},
+    "/v1/lanes/{conversation}/events": _get(
+        "lane_events", "Follow a conversation: AG-UI events as they happen", _gives(_TEXT, "text/event-stream"),
+        _CONVERSATION, _AGENT, _query("after", _TEXT, "the id of the last event that was received"),
+        **{"x-grant": "conv:read", "tags": ["lanes"]},
+    ),
     "/health": _get("health", "Whether the server is alive", _gives(_OBJECT), security=[]),
     "/ready": _get("ready", "Whether the store answers", _gives(_OBJECT), security=[]),
     "/metrics": _get("metrics", "Figures for Prometheus", _gives(_TEXT, "text/plain"), **{"x-grant": "metrics:read"}),

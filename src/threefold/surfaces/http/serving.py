@@ -6,7 +6,7 @@ import logging
 import signal
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final
@@ -46,7 +46,8 @@ def serve(
             db.close()
             raise
         log_to_stderr(as_json)
-        server = _Server(_config(application(db, settings, db.close), 1), started)
+        app = application(db, settings, db.close)
+        server = _Server(_config(app, 1), started, app.state.live.end)
         with _signals_end_it():
             server.run([listening])
         return
@@ -118,16 +119,23 @@ def _config(app: Any, workers: int) -> uvicorn.Config:
 
 
 class _Server(uvicorn.Server):
-    """A server that says when it answers."""
+    """A server that says when it answers, and ends the streams of viewers before it waits for who is there."""
 
-    def __init__(self, config: uvicorn.Config, started: Callable[[], object]) -> None:
+    def __init__(
+        self, config: uvicorn.Config, started: Callable[[], object], ending: Callable[[], Awaitable[None]]
+    ) -> None:
         super().__init__(config)
-        self._say = started
+        self._say, self._end = started, ending
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """See `uvicorn.Server.startup`."""
         await super().startup(sockets)
         self._say()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """See `uvicorn.Server.shutdown`."""
+        await self._end()
+        await super().shutdown(sockets)
 
 
 @contextmanager

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from threefold.errors import Conflict, Unavailable
+from threefold.model.codec import digest_of
+from threefold.model.commit import RecordTurn
 from threefold.model.scope import Scope
 from threefold.testing.contract.desk import ALICE, NOW, Desk, full_turn, make_turn, own, refused
 from threefold.testing.contract.suite import Contract
@@ -192,3 +196,31 @@ class UpkeepContract(Contract):
         for use in uses:
             with refused(Unavailable):
                 use()
+
+    @pytest.mark.capability("upkeep.labelled")
+    def test_turns_with_a_label_are_found_over_all_owners_by_their_start(self, desk: Desk) -> None:
+        """Of one realm only, those that start before a moment, unexpired ones; what loses its label is not found."""
+        places = [(ALICE, "b"), (replace(ALICE, tenant="acme"), "c"), (Scope("böb"), "a")]
+        for number, (owner, turn) in enumerate(places):
+            record = desk.fold(make_turn("trip", turn, "x", at=NOW + number * SECOND), replace(owner, realm="work"))
+            labels = ("ready", "other")[number % 2 :]
+            desk.commit(RecordTurn(replace(record, labels=labels)), scope=replace(owner, realm="work"))
+        elsewhere = desk.fold(make_turn("trip", "z", "x"))
+        desk.commit(RecordTurn(replace(elsewhere, labels=("ready",))))
+
+        def found(label: str = "ready", **more: Any) -> list[tuple[str, str, str]]:
+            asked = {"now": NOW, "before": None, "limit": 10, **more}
+            return [(f"{s.tenant}/{s.user}", c, t) for s, c, t in desk.backend.labelled("work", label, **asked)]
+
+        alice, acme, bob = (f"{owner.tenant}/{owner.user}" for owner, _ in places)
+        assert found() == [(alice, "trip", "b"), (bob, "trip", "a")]
+        assert found("other") == [(alice, "trip", "b"), (acme, "trip", "c"), (bob, "trip", "a")]
+        assert found("other", limit=2) == [(alice, "trip", "b"), (acme, "trip", "c")]
+        assert found("other", before=NOW + SECOND) == [(alice, "trip", "b")]
+        assert found("rea%") == []
+        mine = replace(ALICE, realm="work")
+        stored = desk.stored("trip", "b", mine).record
+        changed = replace(stored, labels=("other",), digest=digest_of("changed"), expires=NOW + 5 * SECOND)
+        desk.commit(RecordTurn(changed, stored.digest), scope=mine)
+        assert found() == [(bob, "trip", "a")]
+        assert found("other", now=NOW + 5 * SECOND) == [(acme, "trip", "c"), (bob, "trip", "a")]

@@ -3,6 +3,8 @@
 It goes first, so that a crash in between leaves no more than a summary that is missing and is made anew. And once more
 afterwards, since another process may have kept one in the meantime; one that has read what is being removed and keeps
 its summary later still is refused, since it names a state of the thread that is no more (`State.removals`).
+
+What a lane holds of a conversation goes too: a turn that runs there is then not recorded when it ends.
 """
 
 from __future__ import annotations
@@ -17,27 +19,31 @@ from threefold.model.commit import Commit, RecordTurn
 from threefold.model.retention import Receipt, Target
 from threefold.model.scope import Scope
 from threefold.ports import CatalogQuery, Store
+from threefold.realms.conv.lanes.keeping import REALM as LANES
+from threefold.realms.conv.lanes.keeping import log_turn
 from threefold.realms.conv.threads.keeping import STATE, place_of, state_record, to_state
 
 _TRIES, _PAGE = 20, 100
 
 
 def forget(store: Store, scope: Scope, target: Target, now: datetime) -> Receipt:
-    """Remove turns of the record with what threads hold of them. What may be removed is up to the record.
+    """Remove turns of the record with what threads and lanes hold of them. What may be removed is up to the record.
 
     Raises:
         Forbidden: the conversation belongs to another app. Unavailable: the store is busy.
     """
-    threads = place_of(scope)
+    threads, lanes = place_of(scope), replace(scope, realm=LANES)
     if target.conversation is None:
         if scope.app is None:
             return store.purge(scope, target)  # all realms at once
         before = store.purge(threads, target)
-        receipt = store.purge(scope, target)
+        receipt = _with_lanes(store.purge(scope, target), store.purge(lanes, target))
         return _with(receipt, before, store.purge(threads, target))
     threads = threads.owner
     gone = list(_drop(store, threads, target.conversation, now))
     receipt = store.purge(scope, target)
+    live = None if target.turn is None else log_turn(target.turn)
+    receipt = _with_lanes(receipt, store.purge(lanes.owner, Target(target.conversation, live)))
     if target.turn is not None:
         _renew(store, threads, target.conversation, now)
         return _with(receipt, *gone, *_drop(store, threads, target.conversation, now))
@@ -90,11 +96,16 @@ def _renew(store: Store, threads: Scope, conversation: str, now: datetime) -> No
     raise Conflict(f"the thread {conversation!r} is being changed by many at once; forget again")
 
 
-def _with(receipt: Receipt, *others: Receipt) -> Receipt:
+def _with_lanes(receipt: Receipt, lanes: Receipt) -> Receipt:
+    """The receipt with what went from lanes."""
+    return _with(receipt, lanes, name="lanes")
+
+
+def _with(receipt: Receipt, *others: Receipt, name: str = "threads") -> Receipt:
     """The receipt with what went from threads."""
     stores: Mapping[str, int] = receipt.stores
     records: Final = sum(other.stores.get("turns", 0) for other in others)
     if records:
-        stores = {**stores, "threads": records}
+        stores = {**stores, name: records}
     leftovers = [left for each in (receipt, *others) for left in each.leftovers]
     return Receipt(receipt.kind, stores, tuple(dict.fromkeys(leftovers)))

@@ -148,6 +148,17 @@ class Thread:
             archived=None if state is None else state.archived,
         )
 
+    def check_open(self) -> None:
+        """Refuse where it cannot be written to; one that is not there yet can.
+
+        Raises:
+            Conflict: it is archived. Forbidden: it belongs to another app.
+        """
+        state, _ = self._shelf.kept()
+        if state is not None and state.archived is not None:
+            raise archived_thread(self.name)
+        self._shelf.home()
+
     def archive(self) -> ThreadInfo:
         """Refuse further messages and leave the thread out of lists; nothing is removed. Raises as `retrieve`."""
         return self._set(archived=True)

@@ -53,7 +53,7 @@ class Shelf:
             Forbidden: that is another one.
         """
         now = self._ports.clock()
-        return State(self._name, now, now, app=self._home())
+        return State(self._name, now, now, app=self.home())
 
     def put(self, state: State) -> bool:
         """Keep the state in place of the one that was read; False where another was kept meanwhile."""
@@ -85,11 +85,15 @@ class Shelf:
             NotFound: there is no such conversation. Forbidden: it belongs to another app.
         """
         if self.turn(newest=True) is None:
-            self._home()
+            self.home()
             raise NotFound(f"thread {self._name!r} does not exist; add a message, or create() it")
 
-    def _home(self) -> str | None:
-        """The app that the conversation belongs to, which is this one where there is none yet."""
+    def home(self) -> str | None:
+        """The app that the conversation belongs to, which is this one where there is none yet.
+
+        Raises:
+            Forbidden: it belongs to another app.
+        """
         first = self.turn(newest=False)
         if self._scope.app is None:
             return None if first is None else first.app

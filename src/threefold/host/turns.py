@@ -1,0 +1,159 @@
+"""Running the turns of a lane: from what was sent to the recorded turn, whatever happens on the way."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from threefold.context.intents import intent_of
+from threefold.errors import Conflict, ThreefoldError, Unavailable
+from threefold.host.ending import mark
+from threefold.host.events import Outcome
+from threefold.host.holding import Hold, Holding, load
+from threefold.host.kernel import Kernel
+from threefold.host.live import Log, Teller, shown
+from threefold.host.logs import Logs
+from threefold.host.pools import within
+from threefold.host.sending import goal_of, put_in
+from threefold.model.kinds import Status
+from threefold.realms.conv.lanes import Lanes
+from threefold.realms.conv.lanes.values import LaneKey, Running
+from threefold.realms.conv.recorder import TurnHandle
+from threefold.realms.conv.refs import turn_ref
+
+_log = logging.getLogger("threefold.host")
+STOPPED = "the process that ran it stopped"
+
+
+class Turns:
+    """Runs turns that a door holds, and ends those that others left."""
+
+    def __init__(self, kernel: Kernel, lanes: Lanes, hold: Hold, logs: Logs) -> None:
+        self._kernel, self._lanes, self._hold, self._logs = kernel, lanes, hold, logs
+        self.holdings: dict[LaneKey, Holding] = {}
+
+    async def run(self, key: LaneKey, running: Running) -> None:
+        """Run a turn to its end, or end one that was left by its holder or cancelled before it began.
+
+        Raises:
+            Unavailable: the store is; the turn is taken over when nobody holds it any more.
+        """
+        if running.closed:
+            await self._end_left(key, running)
+            return
+        threads = self._kernel.work.pools.store
+        log = self._logs.begin(key, running.turn)
+        holding = Holding(self._lanes, key, running, self._hold, self._logs, log, threads)
+        self.holdings[key] = holding
+        holding.told(holding.teller.opened())
+        for place, sent in enumerate(running.sent):
+            holding.told(holding.teller.accepted(sent, running.turn, "folded" if place else "opened"))
+        caring = asyncio.ensure_future(holding.care())
+        try:
+            await self._run(key, holding)
+        finally:
+            del self.holdings[key]
+            caring.cancel()
+            await asyncio.wait((caring,))
+            self._logs.end(key, log)
+
+    async def _run(self, key: LaneKey, holding: Holding) -> None:
+        status: Status = "failed"
+        error: str | None = None
+        outcome: Outcome | None = None
+        try:
+            outcome = await self._answered(key, holding)
+            status, error = outcome.status, outcome.error
+        except asyncio.CancelledError:
+            if holding.stopping is None:
+                raise  # it is this task that is cancelled
+            status, error = "cancelled", holding.stopping
+        except ThreefoldError as failed:
+            error = str(failed)
+        if holding.lost:
+            return
+        if outcome is None or not outcome.ref:
+            await self._record(key, holding.turn, status, error, holding.log)
+        last = list(holding.teller.ended(status, error, self._result(key, holding.turn, outcome)))
+        await holding.share_end(last)
+        await within(self._kernel.work.pools.store, self._lanes.end, key, self._hold.holder, holding.turn)
+        # Told when the lane is free: who answers to this opens a turn.
+        holding.told(last)
+        holding.log.end()
+
+    async def _answered(self, key: LaneKey, holding: Holding) -> Outcome:
+        """Let an agent answer. Raises what kept it from that, and cancellation where it was stopped before it began."""
+        work = self._kernel.work
+        sent = await load(self._lanes, key, holding.sent, work.pools.store)
+        intent = intent_of(goal_of(sent), key.conversation, self._kernel.budget, id_=holding.turn)
+        user, tenant = key.scope.user, key.scope.tenant
+        request = self._kernel.request(intent, user, sent, key.agent, tenant=tenant, inbox=holding)
+        task = work.begin(request)
+        holding.begin(request, task)
+        while (event := await request.events.get()) is not None:
+            holding.told(holding.teller.told(event))
+        return task.result()
+
+    async def _end_left(self, key: LaneKey, running: Running) -> None:
+        """End a turn that its holder left, as it is known from what it shared with viewers; or one that never began."""
+        threads = self._kernel.work.pools.store
+        shared = await within(threads, self._lanes.log, key, running.turn)
+        log = Log(running.turn)
+        log.add(() if shared is None else shared["entries"])
+        status: Status = "cancelled" if running.cancelled else "failed"
+        error = "cancelled" if running.cancelled else STOPPED
+        await self._record(key, running.turn, status, error, log)
+        if shared is not None and not shared["done"]:
+            teller = Teller(key.conversation, running.turn, self._lanes.clock, self._lanes.redact)
+            log.add(teller.ended(status, error, self._result(key, running.turn, None)))
+            body = {"entries": log.entries, "done": True}
+            # Behind all that the holder put there.
+            await within(threads, self._lanes.put_log, key, running.turn, body, len(log.entries) + log.size)
+        await within(threads, self._lanes.end, key, self._hold.holder, running.turn)
+        self._logs.tell(key)
+
+    async def _record(self, key: LaneKey, turn: str, status: Status, error: str | None, log: Log) -> None:
+        """Record a turn that its request did not record: with what was sent, and what had been shown of it.
+
+        Where it was recorded after all, that stands.
+
+        Raises:
+            Conflict: it is not held any more. Unavailable: the store is.
+        """
+        threads, hold = self._kernel.work.pools.store, self._hold
+        _, sent = await within(threads, self._lanes.close, key, hold.holder, turn, 0, hold.lease, True)
+        person = self._kernel.person(key.scope.user, key.scope.tenant, key.agent)
+        handle = person.turn(key.conversation, turn, once=True)
+        put_in(handle, await load(self._lanes, key, sent, threads))
+        _put_shown(handle, log.entries)
+        mark(handle, status, error)
+        try:
+            await within(threads, handle.record)
+        except (Conflict, Unavailable) as problem:
+            if isinstance(problem, Unavailable):
+                raise
+        except ThreefoldError as problem:
+            _log.error("turn %r of conversation %r cannot be recorded: %s", turn, key.conversation, problem)
+
+    def _result(self, key: LaneKey, turn: str, outcome: Outcome | None) -> dict[str, Any]:
+        """What is told of a turn that is over."""
+        result: dict[str, Any] = {"ref": turn_ref(key.conversation, turn)}
+        if outcome is not None:
+            result |= {"agent": outcome.agent, "citations": dict(outcome.citations), "tokens": dict(outcome.tokens),
+                       "warnings": list(outcome.warnings)}  # fmt: skip
+        return result
+
+
+def _put_shown(turn: TurnHandle, entries: Sequence[Mapping[str, Any]]) -> None:
+    """Have a turn record what had been shown of it."""
+    messages, steps = shown(entries)
+    for name, status, arguments, result in steps:
+        given = None if arguments is None else json.loads(arguments)
+        turn.step(name, given, result, status)  # type: ignore[arg-type]  # as it was told
+    for text in messages[:-1]:
+        turn.partial(text)
+    if messages:
+        turn.answer(messages[-1])

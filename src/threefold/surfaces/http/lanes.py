@@ -1,0 +1,230 @@
+"""Lanes: what people send is accepted, and what happens in a conversation is told as it happens."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, Final, TypeVar
+
+import msgspec
+from starlette.datastructures import FormData, UploadFile
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from threefold.app import Threefold
+from threefold.errors import Forbidden, InvalidInput
+from threefold.host.door import Door
+from threefold.host.kernel import Kernel
+from threefold.host.live import LaneEvent, Position
+from threefold.model.kinds import SubmissionKind
+from threefold.services import Caller
+from threefold.surfaces.http.desk import desk_of, media_of
+from threefold.surfaces.http.gate import Guest
+from threefold.surfaces.http.operations import KEY, json_body
+from threefold.surfaces.http.routing import Exact
+from threefold.surfaces.http.uploads import form_of, plain_name
+
+T = TypeVar("T")
+# An answer is made of all that its owner may see.
+_SEEN: Final = ("conv:read", "mem:read", "doc:read", "cnv:read")
+_FILES, _FIELDS = 50, 10
+# Seconds after which a quiet stream says that it is there, for proxies that would close it.
+_QUIET: Final = 15.0
+# Seconds that turns are given to end when the server does.
+_PATIENCE: Final = 10.0
+
+
+class Submission(msgspec.Struct, forbid_unknown_fields=True):
+    """What somebody sends to a conversation; with files it is a form whose parts have these names."""
+
+    text: str
+    kind: SubmissionKind = "prompt"
+    agent: str | None = None
+    key: str | None = None
+    author: str | None = None
+    context: list[dict[str, Any]] = []
+
+
+class Cancelled(msgspec.Struct, forbid_unknown_fields=True):
+    """Which turn is to be stopped; without one that which runs."""
+
+    turn: str | None = None
+    agent: str | None = None
+
+
+class Live:
+    """The door of a server, open while it runs."""
+
+    def __init__(self, db: Threefold) -> None:
+        self.kernel = Kernel(db)
+        self.door = Door(self.kernel)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Within it submissions are accepted and turns run."""
+        async with self.kernel, self.door:
+            yield
+
+    async def end(self) -> None:
+        """Accept no more, end the streams of viewers, and let turns end; what waits stays for the next start."""
+        await self.door.close(_PATIENCE)
+
+
+def routes() -> list[Route]:
+    """The routes."""
+    return [
+        Exact("/v1/lanes/{conversation}", _lane, ["GET", "POST"]),
+        Exact("/v1/lanes/{conversation}/cancel", _cancel, ["POST"]),
+        Exact("/v1/lanes/{conversation}/events", _events),
+    ]
+
+
+async def _lane(request: Request) -> Response:
+    guest = await _admitted(request, "conv:write" if request.method == "POST" else "conv:read")
+    if request.method == "POST":
+        return await _submit(request, guest)
+    owner, tenant, agent = _whose(request, guest)
+    view = await desk_of(request).do(
+        guest, lambda _: _door(request).lane(owner, request.path_params["conversation"], tenant, agent)
+    )
+    return JSONResponse(view.as_json())
+
+
+async def _submit(request: Request, guest: Guest) -> Response:
+    """Accept a submission; it is kept when this is answered."""
+    files: list[tuple[str, bytes, str | None]] = []
+    if media_of(request) == "multipart/form-data":
+        async with form_of(request, desk_of(request).settings.file_bytes, _FILES, _FIELDS) as form:
+            given = _read(json.dumps(_fields(form)).encode(), Submission)
+            files = [(plain_name(each.filename or ""), await each.read(), each.content_type) for each in _uploads(form)]
+    else:
+        given = _read(await json_body(request), Submission)
+    owner, tenant, _ = _whose(request, guest)
+    accepted = await _door(request).submit(
+        given.text,
+        owner,
+        request.path_params["conversation"],
+        given.kind,
+        given.agent,
+        tenant,
+        files,
+        given.context,
+        given.key or request.headers.get(KEY),
+        given.author,
+    )
+    return JSONResponse(accepted.as_json(), 202)
+
+
+async def _cancel(request: Request) -> Response:
+    guest = await _admitted(request, "conv:write")
+    given = _read(await json_body(request) or b"{}", Cancelled)
+    owner, tenant, _ = _whose(request, guest)
+    stopped = await _door(request).cancel(owner, request.path_params["conversation"], given.turn, tenant, given.agent)
+    return JSONResponse({"cancelled": stopped})
+
+
+async def _events(request: Request) -> Response:
+    """Server-sent events, until the viewer leaves or the server ends; `Last-Event-ID` or `after` goes on behind one."""
+    guest = await _admitted(request, "conv:read")
+    owner, tenant, agent = _whose(request, guest)
+    after = request.headers.get("last-event-id") or request.query_params.get("after")
+    conversation = request.path_params["conversation"]
+    if after is not None:
+        Position.of(after)
+    # What is refused is refused before the stream begins.
+    await desk_of(request).do(guest, lambda _: _door(request).lane(owner, conversation, tenant, agent))
+    lines = _lines(_door(request).events(owner, conversation, tenant, after, agent))
+    return StreamingResponse(lines, headers={"X-Accel-Buffering": "no"}, media_type="text/event-stream")
+
+
+async def _lines(events: AsyncGenerator[LaneEvent, None]) -> AsyncIterator[str]:
+    """Events as the stream has them; a comment at first, and whenever nothing happened for a while."""
+    coming = _next(events)
+    try:
+        yield ": follows\n\n"
+        while True:
+            done, _ = await asyncio.wait((coming,), timeout=_QUIET)
+            if not done:
+                yield ": quiet\n\n"
+                continue
+            try:
+                event = coming.result()
+            except StopAsyncIteration:
+                return
+            yield f"id: {event.id}\ndata: {json.dumps(event.data, ensure_ascii=False)}\n\n"
+            coming = _next(events)
+    finally:
+        coming.cancel()
+        await asyncio.wait((coming,))
+        await events.aclose()
+
+
+def _next(events: AsyncGenerator[LaneEvent, None]) -> asyncio.Future[LaneEvent]:
+    return asyncio.ensure_future(anext(events))
+
+
+async def _admitted(request: Request, grant: str) -> Guest:
+    """Who comes, if they may.
+
+    Raises:
+        Refused, Forbidden: they may not.
+    """
+    guest = await desk_of(request).admit(request)
+    guest.caller.need(grant)
+    if grant == "conv:write":
+        _check_sees(guest.caller)
+    return guest
+
+
+def _check_sees(caller: Caller) -> None:
+    for grant in _SEEN:
+        caller.need(grant)
+    if caller.scope.app is not None:
+        raise Forbidden("a token of one app opens no lanes: answers are made of all that its user may see")
+
+
+def _whose(request: Request, guest: Guest) -> tuple[str, str, str | None]:
+    """Whose lane: the owner, the tenant, and the agent that was named."""
+    scope = guest.caller.scope
+    return scope.user, scope.tenant, request.query_params.get("agent")
+
+
+def _door(request: Request) -> Door:
+    live: Live = request.app.state.live
+    return live.door
+
+
+def _read(body: bytes, type_: type[T]) -> T:
+    """A body as a value.
+
+    Raises:
+        InvalidInput: it is another.
+    """
+    try:
+        return msgspec.json.decode(body or b"{}", type=type_)
+    except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
+        raise InvalidInput(f"body: {str(error)[:300]}") from None
+
+
+def _fields(form: FormData) -> Mapping[str, Any]:
+    """The parts of a form that are no files; `context` is JSON."""
+    found: dict[str, Any] = {name: value for name, value in form.multi_items() if isinstance(value, str)}
+    if "context" in found:
+        found["context"] = _read(found["context"].encode(), list)
+    return found
+
+
+def _uploads(form: FormData) -> list[UploadFile]:
+    """The files of a form.
+
+    Raises:
+        InvalidInput: a part has another name.
+    """
+    found = [(name, value) for name, value in form.multi_items() if isinstance(value, UploadFile)]
+    for name, _ in found:
+        if name != "files":
+            raise InvalidInput(f"part {name[:100]!r} is unknown; send 'text', 'kind', 'agent', 'key' and 'files'")
+    return [value for _, value in found]

@@ -1,0 +1,93 @@
+// Where one writes: a text with files. What could not be sent stays.
+import { html, useEffect, useLayoutEffect, useRef, useState } from "../dom.js";
+import { newKey } from "../state.js";
+import { size } from "../text.js";
+import { Icon } from "../ui/icons.js";
+import { IconButton } from "../ui/parts.js";
+
+const KEY = "threefold.draft.";
+
+function draft(id) {
+  try {
+    return sessionStorage.getItem(KEY + id) || "";
+  } catch {
+    return "";
+  }
+}
+
+function keepDraft(id, text) {
+  try {
+    if (text) sessionStorage.setItem(KEY + id, text);
+    else sessionStorage.removeItem(KEY + id);
+  } catch {
+    // a draft of this window alone, then
+  }
+}
+
+/**
+ * @param {{ draftId: string, lane: any, files: File[], setFiles: Function, onSent: (accepted: any) => void }} props
+ */
+export function Composer({ draftId, lane, files, setFiles, onSent }) {
+  const [text, setText] = useState(() => draft(draftId));
+  const [kind, setKind] = useState("followup");
+  const [problem, setProblem] = useState("");
+  const [busy, setBusy] = useState(false);
+  // The same, sent twice because no answer came, is one submission: under one key, and of one kind.
+  const tried = useRef(null);
+  const field = useRef(null);
+  const chooser = useRef(null);
+  const running = Boolean(lane.state.turn);
+
+  useEffect(() => keepDraft(draftId, text), [draftId, text]);
+  useLayoutEffect(() => {
+    field.current.style.height = "auto";
+    field.current.style.height = `${Math.min(field.current.scrollHeight + 2, 320)}px`;
+  }, [text]);
+
+  const send = async () => {
+    if (!text.trim() || busy) return;
+    setBusy(true);
+    setProblem("");
+    try {
+      if (tried.current?.text !== text || tried.current.files !== files) {
+        tried.current = { text, files, kind: running ? kind : "prompt", key: newKey() };
+      }
+      const accepted = await lane.send(tried.current);
+      tried.current = null;
+      setText("");
+      setFiles([]);
+      onSent(accepted);
+    } catch (error) {
+      setProblem(error.message);
+    } finally {
+      setBusy(false);
+      field.current?.focus();
+    }
+  };
+  const pressed = (event) => {
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+    event.preventDefault();
+    send();
+  };
+  const pasted = (event) => {
+    const found = [...(event.clipboardData?.files || [])];
+    if (found.length) setFiles([...files, ...found]);
+  };
+
+  return html`<form class="composer" onSubmit=${(event) => { event.preventDefault(); send(); }}>
+    ${problem && html`<p class="notice bad" role="alert">${problem}</p>`}
+    ${!lane.there && html`<p class="notice">This server does not take live turns yet, so nothing can be sent here. What was recorded can be read and searched.</p>`}
+    ${files.length > 0 && html`<ul class="chips" aria-label="Files to send">${files.map((file, at) => html`<li key=${at} class="chip"><span dir="auto">${file.name}</span> <small>${size(file.size)}</small>
+      <${IconButton} icon="close" label=${`Remove ${file.name}`} onClick=${() => setFiles(files.filter((each) => each !== file))} /></li>`)}</ul>`}
+    <div class="composer-row">
+      <input ref=${chooser} class="hidden" type="file" multiple tabindex="-1" aria-label="Files to attach" onChange=${(e) => { setFiles([...files, ...e.target.files]); e.target.value = ""; }} />
+      <${IconButton} icon="attach" label="Attach files" onClick=${() => chooser.current.click()} />
+      <textarea ref=${field} rows="1" dir="auto" aria-label="Message" placeholder=${running ? "Say more while it runs…" : "Ask, or say what is to be done…"} value=${text}
+        onInput=${(e) => setText(e.target.value)} onKeyDown=${pressed} onPaste=${pasted}></textarea>
+      <button class="primary send" aria-label=${running ? (kind === "steer" ? "Steer" : "Send as follow-up") : "Send"} disabled=${busy || !text.trim() || !lane.there}><${Icon} name="send" /></button>
+    </div>
+    ${running && html`<div class="composer-running"><fieldset class="segments"><legend class="hidden">What it is, while a turn runs</legend>
+      ${[["followup", "Follow-up, when it is done"], ["steer", "Steer it now"]].map(([name, label]) => html`<label key=${name}><input type="radio" name="kind" checked=${kind === name} onChange=${() => setKind(name)} /><span>${label}</span></label>`)}</fieldset>
+      <button type="button" onClick=${lane.stop}><${Icon} name="stop" /> Stop</button></div>`}
+  </form>`;
+}

@@ -1,0 +1,129 @@
+// What goes on in a conversation now: what runs and waits, and the events of the turn that runs, as they come.
+import { cancel, events, laneState, noLanes, submit } from "../api.js";
+import { useCallback, useEffect, useReducer, useRef, useState } from "../dom.js";
+import { attempt } from "../state.js";
+
+const EMPTY = { run: "", phase: "", agent: "", steps: [], said: [], files: [], panels: [], refs: {}, ended: "", error: "" };
+// After a broken connection: so many milliseconds, longer each time.
+const PAUSES = [500, 1000, 2000, 5000, 10_000];
+
+const put = (list, id, change) => {
+  const at = list.findIndex((each) => each.id === id);
+  if (at < 0) return [...list, change({ id })];
+  return list.map((each, number) => (number === at ? change(each) : each));
+};
+
+const steps = (state, id, change) => ({ ...state, steps: put(state.steps, id, change) });
+const said = (state, id, change) => ({ ...state, said: put(state.said, id, change) });
+
+/** What each event does to what is seen of the turn that runs. Pure. */
+const DOES = {
+  RUN_STARTED: (_, event) => ({ ...EMPTY, run: event.runId }),
+  STEP_STARTED: (state, event) => ({ ...state, phase: event.stepName, agent: event.stepName }),
+  STEP_FINISHED: (state) => ({ ...state, phase: "" }),
+  TOOL_CALL_START: (state, event) => steps(state, event.toolCallId, (step) => ({ ...step, name: event.toolCallName, status: "running", args: "" })),
+  TOOL_CALL_ARGS: (state, event) => steps(state, event.toolCallId, (step) => ({ ...step, args: (step.args || "") + event.delta })),
+  TOOL_CALL_END: (state, event) => steps(state, event.toolCallId, (step) => ({ ...step, status: event.metadata?.status || "completed" })),
+  TOOL_CALL_RESULT: (state, event) => steps(state, event.toolCallId, (step) => ({ ...step, result: event.content })),
+  TEXT_MESSAGE_START: (state, event) => said(state, event.messageId, (message) => ({ text: "", ...message, role: event.role || "assistant" })),
+  TEXT_MESSAGE_CONTENT: (state, event) => said(state, event.messageId, (message) => ({ role: "assistant", ...message, text: (message.text || "") + event.delta })),
+  RUN_FINISHED: (state) => ({ ...state, ended: "completed" }),
+  RUN_ERROR: (state, event) => ({ ...state, ended: "failed", error: event.message || "" }),
+  CUSTOM: (state, event) => (CUSTOM[event.name] ? CUSTOM[event.name](state, event.value) : state),
+};
+
+/** Events that the protocol has no name for. */
+const CUSTOM = {
+  // What waits for the next turn is seen among what waits.
+  "threefold.accepted": (state, value) =>
+    value.turn === state.run && value.joined !== "queued" ? said(state, value.submission, () => ({ id: value.submission, role: "user", ...value })) : state,
+  "threefold.context": (state, value) => ({ ...state, refs: value.refs || {} }),
+  "threefold.file": (state, value) => ({ ...state, files: [...state.files, value] }),
+  "threefold.panel": (state, value) => ({
+    ...state, panels: put(state.panels, `${value.marker} ${value.name}`, (panel) => ({ ...panel, name: value.name, text: (panel.text || "") + value.delta })),
+  }),
+};
+const OVER = (event) => ["RUN_FINISHED", "RUN_ERROR"].includes(event.type) || event.name === "threefold.recorded";
+
+export const seen = (state, event) => (DOES[event.type] ? DOES[event.type](state, event) : state);
+
+const reduce = (state, event) => (event === null ? EMPTY : seen(state, event));
+
+/**
+ * The lane of a conversation. `onRecorded` is called when a turn ended and can be read.
+ * `there` is false where this server has no lanes.
+ */
+export function useLane(conversation, onRecorded) {
+  const [live, tell] = useReducer(reduce, EMPTY);
+  const [state, setState] = useState({ turn: null, submissions: [], waiting: [] });
+  const [there, setThere] = useState(true);
+  const [lost, setLost] = useState(false);
+  // The lane is let go a moment after its last event: what has ended here runs no more.
+  const over = useRef(new Set());
+  const recorded = useRef(onRecorded);
+  recorded.current = onRecorded;
+
+  const look = useCallback(async (stop) => {
+    try {
+      const found = await laneState(conversation, stop);
+      setState(over.current.has(found.turn) ? { ...found, turn: null, submissions: [] } : found);
+      setThere(true);
+    } catch (error) {
+      if (noLanes(error)) setThere(false);
+      if (error.name !== "AbortError") return false;
+    }
+    return true;
+  }, [conversation]);
+
+  useEffect(() => {
+    const stop = new AbortController();
+    const follow = async () => {
+      if (!(await look(stop.signal)) || stop.signal.aborted) return;
+      await listen(conversation, stop.signal, {
+        tell, look, setLost,
+        ended: async (run) => {
+          await recorded.current();
+          over.current.add(run);
+          await look(stop.signal);
+        },
+      });
+    };
+    follow();
+    return () => stop.abort();
+  }, [conversation]);
+
+  const send = async (submission) => {
+    const accepted = await submit(conversation, submission);
+    await look();
+    return accepted;
+  };
+  const stop = () => attempt(() => cancel(conversation), "Stopping…");
+  return { live, state, there, lost, send, stop };
+}
+
+async function listen(conversation, stop, { tell, look, setLost, ended }) {
+  let last = "";
+  let run = "";
+  let tries = 0;
+  while (!stop.aborted) {
+    try {
+      for await (const { id, data } of events(conversation, last, stop)) {
+        last = id || last;
+        tries = 0;
+        setLost(false);
+        tell(data);
+        if (data.type === "RUN_STARTED") run = data.runId;
+        if (["RUN_STARTED", "CUSTOM"].includes(data.type)) await look(stop);
+        if (OVER(data)) {
+          await ended(data.value?.turn?.turn || run);
+          tell(null);
+        }
+      }
+    } catch (error) {
+      if (stop.aborted || noLanes(error)) return;
+      setLost(tries > 1);
+    }
+    await new Promise((done) => setTimeout(done, PAUSES[Math.min(tries, PAUSES.length - 1)]));
+    tries += 1;
+  }
+}

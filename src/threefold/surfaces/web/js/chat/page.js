@@ -1,0 +1,82 @@
+// Chat: conversations at the side, one of them with its turns, and what is going on in it now.
+import { call } from "../api.js";
+import { html, useEffect, useLoaded, useState } from "../dom.js";
+import { leads } from "../refs.js";
+import { go, href, route } from "../router.js";
+import { newKey } from "../state.js";
+import { Empty, IconButton, Loaded, More } from "../ui/parts.js";
+import { Marks, When, counted, glance } from "../text.js";
+import { Conversation } from "./conversation.js";
+
+const LIMIT = 30;
+
+export function Chat() {
+  const name = route.value.parts[0];
+  const [started, setStarted] = useState("");
+  // A new conversation has its name before its first word, so that nothing moves when that is sent.
+  const [fresh, setFresh] = useState(() => freshName());
+  useEffect(() => {
+    if (!name) setFresh(freshName());
+  }, [name]);
+  const opened = (id) => {
+    setStarted(id);
+    if (!name) go(["chat", id]);
+  };
+  return html`<div class=${name ? "chat open" : "chat"}>
+    <${Side} chosen=${name} started=${started} />
+    <${Conversation} key=${name || fresh} id=${name || fresh} isNew=${!name} turn=${route.value.query.turn} onStarted=${opened} />
+  </div>`;
+}
+
+function freshName() {
+  const today = new Date();
+  const two = (value) => String(value).padStart(2, "0");
+  return `chat-${today.getFullYear()}-${two(today.getMonth() + 1)}-${two(today.getDate())}-${newKey(4)}`;
+}
+
+function Side({ chosen, started }) {
+  const [query, setQuery] = useState("");
+  return html`<aside class="side" aria-label="Conversations">
+    <div class="side-head"><h2>Conversations</h2><${IconButton} icon="add" label="New conversation" onClick=${() => go(["chat"])} /></div>
+    <input type="search" aria-label="Search conversations" placeholder="Search conversations" dir="auto" value=${query} onInput=${(e) => setQuery(e.target.value)} />
+    ${query.trim() ? html`<${FoundList} query=${query.trim()} chosen=${chosen} />` : html`<${List} chosen=${chosen} started=${started} />`}
+  </aside>`;
+}
+
+function List({ chosen, started }) {
+  const page = useLoaded((stop) => call("conv", "list", { limit: LIMIT }, { signal: stop }), [started]);
+  const [busy, setBusy] = useState(false);
+  useEffect(() => {
+    const recorded = () => page.again();
+    addEventListener("recorded", recorded);
+    return () => removeEventListener("recorded", recorded);
+  }, []);
+  const more = async () => {
+    setBusy(true);
+    try {
+      const next = await call("conv", "list", { limit: LIMIT, cursor: page.value.next });
+      page.put((before) => ({ conversations: [...before.conversations, ...next.conversations], next: next.next }));
+    } finally {
+      setBusy(false);
+    }
+  };
+  return html`<${Loaded} of=${page}>${(found) =>
+    found.conversations.length
+      ? html`<ul class="conversations">${found.conversations.map((each) => html`<${Line} key=${each.id} each=${each} chosen=${chosen} />`)}</ul><${More} next=${found.next} busy=${busy} onMore=${more} />`
+      : html`<${Empty} title="Nothing recorded yet">Ask something, or <a href=${href(["import"])}>import</a> what you said elsewhere.</${Empty}>`}</${Loaded}>`;
+}
+
+function Line({ each, chosen }) {
+  return html`<li><a href=${href(["chat", each.id])} aria-current=${each.id === chosen ? "page" : undefined}>
+    <span class="line-title" dir="auto">${each.title || each.id}</span>
+    <span class="line-about"><${When} at=${each.last_activity} /> · ${counted(each.turns, "turn")}</span></a></li>`;
+}
+
+function FoundList({ query, chosen }) {
+  const found = useLoaded((stop) => call("conv", "search", { query, group: "conversation", limit: 20, size: 120 }, { signal: stop }), [query]);
+  return html`<${Loaded} of=${found}>${({ hits }) =>
+    hits.length
+      ? html`<ul class="conversations">${hits.map((hit) => html`<li key=${hit.ref}><a href=${leads(hit.ref)} aria-current=${hit.conversation === chosen ? "page" : undefined}>
+          <span class="line-title"><${Marks} text=${glance(hit.text)} words=${hit.matched} /></span><span class="line-about"><${When} at=${hit.at} /> · <span dir="auto">${hit.conversation}</span></span></a></li>`)}</ul>`
+      : html`<${Empty} title="No conversation has it">Try other words, or <a href=${href(["search"], { q: query })}>search everything</a>.</${Empty}>`}</${Loaded}>`;
+}

@@ -1,0 +1,55 @@
+// Settings: the token, what it may do, how it looks, what agents may remember, taking all along, forgetting.
+import { archive, call, services, setToken, token } from "../api.js";
+import { html, useLoaded, useState, useTitle } from "../dom.js";
+import { attempt, setTheme, theme } from "../state.js";
+import { Field, Loaded, save } from "../ui/parts.js";
+import { Forget } from "./forget.js";
+
+export function Settings() {
+  useTitle("Settings");
+  const [held, setHeld] = useState(token());
+  return html`<div class="column"><h1>Settings</h1>
+    <section class="panel"><h2>Access</h2><${Token} held=${held} onChange=${(value) => { setToken(value); setHeld(value); }} /><${Mine} key=${held} /></section>
+    <section class="panel"><h2>Looks</h2><${Theme} /></section>
+    <section class="panel"><h2>What agents may remember</h2><${Policy} key=${held} /></section>
+    <section class="panel"><h2>Take everything along</h2><${Export} /></section>
+    <section class="panel"><h2>Forget</h2><${Forget} /></section></div>`;
+}
+
+function Token({ held, onChange }) {
+  const [text, setText] = useState("");
+  return html`<form onSubmit=${(e) => { e.preventDefault(); onChange(text.trim()); setText(""); }}>
+    <${Field} label="Token" hint="Made with: threefold tokens create. It is kept until this window is closed; on this machine alone a server needs none."><input type="password" autocomplete="off" spellcheck="false" placeholder=${held ? "one is set" : "tf_…"} value=${text} onInput=${(e) => setText(e.target.value)} /></${Field}>
+    <div class="actions start"><button class="primary" disabled=${!text.trim()}>Use it</button>${held && html`<button type="button" onClick=${() => onChange("")}>Forget the token</button>`}</div></form>`;
+}
+
+/** Which services this person may use here. */
+function Mine() {
+  const found = useLoaded(() => services(), []);
+  return html`<${Loaded} of=${found}>${(told) => html`<p class="quiet">${told.user ? html`You are <strong dir="auto">${told.user}</strong>. ` : ""}What you can use here:</p><dl class="from">${(told.services || told).map((each) => html`<div key=${each.namespace}><dt>${each.namespace}</dt><dd>${each.line}</dd></div>`)}</dl>`}</${Loaded}>`;
+}
+
+function Theme() {
+  return html`<fieldset class="segments"><legend class="hidden">Theme</legend>${[["auto", "As the system"], ["light", "Light"], ["dark", "Dark"]].map(([name, label]) => html`<label key=${name}><input type="radio" name="theme" checked=${theme.value === name} onChange=${() => setTheme(name)} /><span>${label}</span></label>`)}</fieldset>`;
+}
+
+const RULES = [["off", "Nothing"], ["propose", "Propose; I decide"], ["auto", "Hold preferences at once, propose the rest"]];
+
+function Policy() {
+  const policy = useLoaded((stop) => call("mem", "policy", {}, { signal: stop }), []);
+  const choose = async (rule) => {
+    const made = await attempt(() => call("mem", "allow", { rule, kinds: rule === "auto" ? ["preference"] : null }), "Set");
+    if (made) policy.put(() => made);
+  };
+  return html`<${Loaded} of=${policy}>${(found) => html`<fieldset class="segments"><legend class="hidden">What agents may do with memory</legend>${RULES.map(([name, label]) => html`<label key=${name}><input type="radio" name="policy" checked=${found.rule === name} onChange=${() => choose(name)} /><span>${label}</span></label>`)}</fieldset>`}</${Loaded}>`;
+}
+
+function Export() {
+  const [busy, setBusy] = useState(false);
+  const load = async () => {
+    setBusy(true);
+    await attempt(async () => save(await archive(), `threefold-${new Date().toISOString().slice(0, 10)}.zip`));
+    setBusy(false);
+  };
+  return html`<p>All that is yours, with files and history, as one archive. <code>threefold restore</code> puts it into any store.</p><div class="actions start"><button type="button" disabled=${busy} onClick=${load}>${busy ? "Packing…" : "Export"}</button></div>`;
+}

@@ -1,0 +1,151 @@
+"""Turns as they happen: asked, followed, stopped, steered; and the same when they are looked at again."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from http_server import Server
+from playwright.sync_api import Page, expect
+
+from pages.browsing import PHONE, WIDE
+from pages.conftest import Open
+from threefold.host.run import Run
+
+
+class Slow:
+    """An agent that says something, waits to be let go on, does a step, and says the rest."""
+
+    def __init__(self) -> None:
+        self.go_on = threading.Event()
+
+    def __call__(self, run: Run) -> str:
+        """Takes its time."""
+        run.say("First this. ")
+        while not self.go_on.wait(0.01):
+            run.say("")  # whether it is stopped, or steered
+        run.step("look up", {"what": "ferries"}, "two a day")
+        run.publish("times.txt", b"19:40")
+        run.say(f"Then that, for {run.goal.splitlines()[-1]!r}.")
+        return "".join(run.pieces)
+
+
+@pytest.fixture
+def slow(server: Server) -> Iterator[Slow]:
+    """The agent that answers."""
+    agent = Slow()
+    server.live.kernel.agents.register(agent, name="slow")
+    yield agent
+    agent.go_on.set()
+
+
+def send(page: Page, text: str) -> None:
+    """Say something."""
+    page.get_by_label("Message").fill(text)
+    page.get_by_label("Message").press("Enter")
+
+
+@pytest.mark.parametrize(
+    ("backend", "viewport"),
+    [("sqlite", WIDE), ("postgres", WIDE), ("sqlite", PHONE)],
+    ids=("sqlite", "postgres", "phone"),
+)
+def test_a_question_is_answered_from_what_is_kept_with_its_sources(new_window: Open, viewport: dict[str, int]) -> None:
+    page = new_window("/", viewport=viewport)
+    send(page, "Which ferry goes to Porto Santo?")
+    turn = page.get_by_role("article", name="Turn 1")
+    expect(turn.get_by_text("No chat model is set up")).to_be_visible()
+    expect(turn.get_by_text("Book the ferry to Porto Santo")).to_be_visible()
+    turn.get_by_role("button", name="What the agent was given").click()
+    expect(turn.get_by_role("heading", name="From documents")).to_be_visible()
+    page.reload()
+    expect(turn.get_by_text("Book the ferry to Porto Santo")).to_be_visible()
+    turn.get_by_role("link", name="source d1").first.click()
+    expect(page.get_by_role("heading", name="Ferries", level=1)).to_be_visible()
+    expect(page.locator(".chunk.wanted")).to_contain_text("two weeks ahead")
+
+
+def test_several_viewers_see_the_same_as_it_happens_and_afterwards(new_window: Open, slow: Slow) -> None:
+    one = new_window("/#/chat/talk")
+    send(one, "When does it leave?")
+    expect(one.get_by_text("First this.").first).to_be_visible()
+    # Who comes late sees the turn from its beginning.
+    late = new_window("/#/chat/talk")
+    expect(late.get_by_text("When does it leave?").first).to_be_visible()
+    expect(late.get_by_text("First this.").first).to_be_visible()
+    slow.go_on.set()
+    for page in (one, late):
+        turn = page.get_by_role("article", name="Turn 1")
+        expect(turn.get_by_text("First this. Then that")).to_be_visible()
+        expect(turn.get_by_role("link", name="times.txt")).to_be_visible()
+        expect(page.get_by_role("article")).to_have_count(1)
+    seen = one.get_by_role("article", name="Turn 1").inner_text()
+    one.reload()
+    expect(one.get_by_role("article", name="Turn 1").get_by_text("First this. Then that")).to_be_visible()
+    assert one.get_by_role("article", name="Turn 1").inner_text() == seen == late.get_by_role("article").inner_text()
+
+
+def test_what_is_said_meanwhile_waits_or_steers(new_window: Open, server: Server, slow: Slow) -> None:
+    page = new_window("/#/chat/talk")
+    send(page, "When does it leave?")
+    expect(page.get_by_text("First this.").first).to_be_visible()
+    send(page, "And on Sunday?")
+    waiting = page.get_by_role("region", name="What waits")
+    expect(waiting.get_by_text("And on Sunday?")).to_be_visible()
+    page.get_by_label("Steer it now").check()
+    send(page, "in May")
+    # It interrupts: what was said stays, and the agent begins anew.
+    expect(page.get_by_role("article", name="The turn that runs").get_by_text("First this.")).to_have_count(2)
+    slow.go_on.set()
+    expect(page.get_by_role("article", name="Turn 1").get_by_text("in May", exact=True)).to_be_visible()
+    expect(page.get_by_role("article", name="Turn 2").get_by_text("for 'And on Sunday?'")).to_be_visible()
+    expect(waiting).to_have_count(0)
+    conv = server.db.user("ann").conv
+    first = conv.turn(f"conv:ar:conv_talk.turn_{conv.turns('talk')[0].turn}.turn.log")
+    assert [message.kind for message in first.messages] == ["prompt", "partial", "steer", "completion"]
+    told = page.get_by_role("article", name="Turn 1").locator(".said .kind")
+    assert told.all_inner_texts() == ["interrupted", "steer"]
+
+
+def test_a_turn_is_stopped_and_is_recorded_as_it_was(new_window: Open, slow: Slow) -> None:
+    page = new_window("/#/chat/talk")
+    send(page, "When does it leave?")
+    expect(page.get_by_text("First this.").first).to_be_visible()
+    page.get_by_role("button", name="Stop").click()
+    turn = page.get_by_role("article", name="Turn 1")
+    expect(turn.get_by_text("was stopped")).to_be_visible()
+    expect(turn.get_by_text("First this.")).to_be_visible()
+    expect(page.get_by_role("button", name="Stop")).to_have_count(0)
+
+
+def test_files_go_with_what_is_said(new_window: Open, tmp_path: Path) -> None:
+    file = tmp_path / "Fahrplan für Mai.txt"
+    file.write_text("19:40", "utf-8")
+    page = new_window("/#/chat/talk")
+    page.get_by_label("Files to attach").set_input_files(file)
+    send(page, "When does it leave?")
+    turn = page.get_by_role("article", name="Turn 1")
+    expect(turn.get_by_role("link", name="Fahrplan für Mai.txt")).to_be_visible()
+    with page.expect_download() as saved:
+        turn.get_by_role("button", name="Save Fahrplan für Mai.txt").click()
+    assert Path(saved.value.path()).read_text("utf-8") == "19:40"
+
+
+def test_what_could_not_be_sent_stays_and_is_sent_once(new_window: Open, server: Server) -> None:
+    page = new_window("/#/chat/talk")
+    expect(page.get_by_text("Nothing here")).to_be_visible()
+    # The server accepts it, but its answer is lost on the way.
+    page.route(
+        "**/v1/lanes/talk",
+        lambda route: (route.fetch(), route.abort()) if route.request.method == "POST" else route.continue_(),
+    )
+    send(page, "When does it leave?")
+    expect(page.get_by_text("The server does not answer")).to_be_visible()
+    expect(page.get_by_label("Message")).to_have_value("When does it leave?")
+    page.unroute("**/v1/lanes/talk")
+    page.get_by_label("Message").press("Enter")
+    expect(page.get_by_label("Message")).to_have_value("")
+    expect(page.get_by_role("article", name="Turn 1")).to_be_visible()
+    assert len(server.db.user("ann").conv.turns("talk")) == 1

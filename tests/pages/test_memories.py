@@ -1,0 +1,82 @@
+"""Memories in the pages: proposals, edits that meet, the hotset, tidying up."""
+
+from __future__ import annotations
+
+from http_server import Server
+from playwright.sync_api import expect
+
+from pages.conftest import Open
+
+
+def test_a_proposal_waits_and_is_confirmed(new_window: Open, server: Server) -> None:
+    page = new_window("/#/memories?view=proposals")
+    badge = page.get_by_label("1 proposals")
+    expect(badge).to_be_visible()
+    page.get_by_role("button", name="Confirm").click()
+    expect(page.get_by_text("Nothing waits for you")).to_be_visible()
+    expect(badge).to_have_count(0)
+    assert "likes window seats" in {each.memory for each in server.db.user("ann").mem.list()}
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_role("button", name="Confirm")).to_be_visible()
+
+
+def test_two_edits_of_one_memory_meet_and_neither_is_lost(new_window: Open, server: Server) -> None:
+    mem = server.db.user("ann").mem
+    (memory,) = mem.list()
+    page = new_window(f"/#/memories/{memory.id}")
+    page.get_by_role("button", name="Change").click()
+    page.get_by_label("What is so, in a sentence").fill("flies only to islands")
+    mem.update(memory.id, memory="never flies at all")
+    page.get_by_role("button", name="Save").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_role("button", name="See how it stands now").click()
+    expect(dialog.get_by_text("never flies at all")).to_be_visible()
+    expect(dialog.get_by_label("What is so, in a sentence")).to_have_value("flies only to islands")
+    dialog.get_by_role("button", name="Write mine over").click()
+    dialog.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("flies only to islands")
+    assert [each.record.memory for each in mem.history(memory.id)][1:] == [
+        "never flies at all",
+        "flies only to islands",
+    ]
+    page.get_by_role("button", name="Undo the last change").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("never flies at all")
+
+
+def test_what_was_written_stays_where_the_server_does_not_answer(new_window: Open) -> None:
+    page = new_window("/#/memories")
+    page.get_by_role("button", name="Remember something").click()
+    page.context.set_offline(True)
+    page.get_by_label("What is so, in a sentence").fill("prefers trains")
+    page.get_by_role("button", name="Remember", exact=True).click()
+    expect(page.get_by_role("dialog").get_by_text("The server does not answer")).to_be_visible()
+    page.context.set_offline(False)
+    expect(page.get_by_label("What is so, in a sentence")).to_have_value("prefers trains")
+    page.get_by_role("button", name="Remember", exact=True).click()
+    expect(page.get_by_role("link", name="prefers trains")).to_be_visible()
+
+
+def test_the_hotset_tells_how_each_got_in(new_window: Open) -> None:
+    page = new_window("/#/memories?view=hotset")
+    expect(page.get_by_text("salience")).to_have_count(2)  # what it is about, and of the one memory
+    page.get_by_role("button", name="Pin", exact=True).click()
+    expect(page.locator(".in-because").get_by_text("pinned")).to_be_visible()
+
+
+def test_what_contradicts_is_reviewed_done_and_taken_back(new_window: Open, server: Server) -> None:
+    mem = server.db.user("ann").mem
+    mem.remember("lives in Berlin")
+    mem.remember("does not live in Berlin")
+    page = new_window("/#/memories?view=reconcile")
+    expect(page.locator("del")).to_have_text("lives in Berlin")
+    page.get_by_role("button", name="Do it").click()
+    expect(page.get_by_text("Nothing to tidy up")).to_be_visible()
+    assert [each.memory for each in mem.list(statuses=["superseded"])] == ["lives in Berlin"]
+    page.get_by_role("button", name="Take it back").click()
+    expect(page.locator("del")).to_have_text("lives in Berlin")
+    # A proposal that was looked at before something changed is not what is done.
+    mem.remember("is not in Berlin any more")
+    mem.remember("The user is in Rome")
+    mem.remember("user is in Rome.")
+    page.get_by_role("button", name="Do it").click()
+    expect(page.get_by_text("is out of date").or_(page.get_by_text("Nothing to tidy up"))).to_be_visible()

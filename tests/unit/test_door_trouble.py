@@ -1,0 +1,227 @@
+"""A door where something is amiss: bytes that are lost, a store that is busy, lanes that expired, too much to share."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from doors import ENDS, Gate, Viewer, custom, played, said, sent, texts, turns
+
+import threefold
+from threefold import Door, Kernel
+from threefold.errors import InvalidInput, Unavailable
+from threefold.host import ending, holding
+from threefold.host.run import Run
+from threefold.testing.fakes import Clock, HashEmbedder
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def db(clock: Clock) -> Iterator[threefold.Threefold]:
+    with threefold.open(":memory:", embedder=HashEmbedder(), background=False, clock=clock) as db:
+        yield db
+
+
+def echo(run: Run) -> str:
+    """Says what was asked."""
+    return f"heard {run.goal}"
+
+
+def asked(db: threefold.Threefold, agent: Any, **options: Any) -> list[Any]:
+    """What a viewer is told of one turn of an agent."""
+
+    async def play(kernel: Kernel, door: Door) -> list[Any]:
+        kernel.agents.register(agent, name="mine")
+        _, viewer = await sent(door, "goal", **options)
+        return await viewer.ends()
+
+    return played(db, play)
+
+
+def test_an_idle_lane_that_expired_is_not_in_the_way(db: threefold.Threefold, clock: Clock) -> None:
+    for number in range(2):
+        asked(db, echo, key="the same")
+        assert len(turns(db)) == number + 1
+        clock.advance(timedelta(days=8))
+
+
+def test_a_file_whose_bytes_are_lost_does_not_keep_a_turn_from_being_recorded(db: threefold.Threefold) -> None:
+    async def play(kernel: Kernel, door: Door) -> None:
+        gate = Gate()
+        kernel.agents.register(gate, name="gate")
+        _, viewer = await sent(door, "please wait")
+        await gate.begun.wait()
+        await door.submit("see", "alice", "trip", attachments=[("a.txt", b"lost"), ("b.txt", b"kept")])
+        key = db.lanes.key(db.user("alice").scope, "trip")
+        db._blobs.delete(key.scope, db.lanes.lane(key).waiting[0].attachments[0].digest)
+        gate.open.set()
+        await viewer.ends(2)
+
+    played(db, play)
+    turn = turns(db)[1]
+    assert [card.name for card in turn.attachments] == ["b.txt"]
+    (event,) = [each["payload"] for each in turn.context if each["event"] == "attachment.lost"]
+    assert event["name"] == "a.txt"
+
+
+def test_a_turn_that_its_request_could_not_record_is_recorded_with_what_was_shown(
+    db: threefold.Threefold, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ending, "PAUSES", (0.0, 0.0, 0.0))
+    commit, left = db._backend.commit, [4]
+
+    def refuse(found: Any) -> Any:
+        if found.scope.realm == "conv" and left[0]:
+            left[0] -= 1
+            raise Unavailable("the store is busy")
+        return commit(found)
+
+    monkeypatch.setattr(db._backend, "commit", refuse)
+
+    async def agent(run: Run):
+        run.step("look", {"a": 1}, ["found"])
+        yield "the answer"
+
+    told = asked(db, agent)
+    assert told[-1].type == "RUN_ERROR"
+    (turn,) = turns(db)
+    assert (turn.status, said(turn)) == ("failed", [("prompt", "goal"), ("completion", "the answer")])
+    assert turn.error == "the turn was not recorded: the store is busy"
+    assert [(step.name, step.arguments, step.result) for step in turn.steps] == [("look", {"a": 1}, '["found"]')]
+
+
+def test_a_store_that_is_busy_is_asked_again(db: threefold.Threefold, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(holding, "PAUSES", (0.0, 0.0))
+    close, left = db.lanes.close, [2]
+
+    def refuse(*values: Any) -> Any:
+        if left[0]:
+            left[0] -= 1
+            raise Unavailable("the store is busy")
+        return close(*values)
+
+    monkeypatch.setattr(db.lanes, "close", refuse)
+    assert asked(db, echo)[-1].type == "RUN_FINISHED"
+    assert left == [0]
+
+
+def test_what_is_too_much_for_viewers_elsewhere_comes_when_it_is_recorded(
+    db: threefold.Threefold, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(holding, "MAX_SHARED", 500)
+
+    async def run() -> None:
+        async with AsyncExitStack() as stack:
+            gate = Gate()
+            kernels = [await stack.enter_async_context(Kernel(db)) for _ in range(2)]
+            kernels[0].agents.register(gate, name="gate")
+            doors = [await stack.enter_async_context(Door(kernel, poll=0.02)) for kernel in kernels]
+            text = f"{'long ' * 200}wait"
+            accepted, near = await sent(doors[0], text, agent="gate")
+            await gate.begun.wait()
+            far = Viewer(doors[1], "alice", "trip", agent="gate", after=accepted.after)
+            key = db.lanes.key(db.user("alice").scope, "trip", "gate")
+            await near.until(lambda event: event.type == "TEXT_MESSAGE_CONTENT")
+            while not db.lanes.watched(key):
+                await asyncio.sleep(0.01)
+            gate.open.set()
+            await near.ends()
+            told = await far.until(lambda event: event.type == "CUSTOM")
+            assert custom(told, "recorded")[0]["turn"]["messages"][1]["text"] == f"heard {text}"
+
+    asyncio.run(run())
+
+
+def test_a_steer_that_comes_before_the_agent_begins_is_in_its_goal(
+    db: threefold.Threefold, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    goals: list[str] = []
+
+    async def play(kernel: Kernel, door: Door) -> None:
+        loop, computing, go = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
+        assemble = db.contexts.assemble
+
+        def held(*values: Any) -> Any:
+            loop.call_soon_threadsafe(computing.set)
+            asyncio.run_coroutine_threadsafe(go.wait(), loop).result()
+            return assemble(*values)
+
+        monkeypatch.setattr(db.contexts, "assemble", held)
+        kernel.agents.register(lambda run: goals.append(run.goal) or "done", name="mine")
+        _, viewer = await sent(door, "go")
+        await computing.wait()
+        await door.submit("but slowly", "alice", "trip", kind="steer")
+        await viewer.until(lambda event: event.data.get("value", {}).get("joined") == "steered")
+        go.set()
+        await viewer.ends()
+
+    played(db, play)
+    assert goals == ["go\n\nbut slowly"]
+    assert said(turns(db)[0]) == [("prompt", "go"), ("steer", "but slowly"), ("completion", "done")]
+
+
+def test_a_door_is_closed_twice_and_opened_again(db: threefold.Threefold) -> None:
+    async def run() -> None:
+        async with Kernel(db) as kernel:
+            kernel.agents.register(echo)
+            door = Door(kernel)
+            with pytest.raises(Unavailable, match="the door is closed; start it"):
+                await door.submit("too early", "alice", "trip")
+            for _ in range(2):
+                async with door:
+                    _, viewer = await sent(door, "goal")
+                    await viewer.ends()
+                await door.close()
+                await asyncio.wait((viewer._task,))  # viewers end with the door
+                assert viewer._task.exception() is None
+
+    asyncio.run(run())
+    assert len(turns(db)) == 2
+
+
+def test_a_conversation_that_is_forgotten_while_it_is_watched(db: threefold.Threefold) -> None:
+    async def play(kernel: Kernel, door: Door) -> list[Any]:
+        gate = Gate()
+        kernel.agents.register(gate, name="gate")
+        _, viewer = await sent(door, "please wait")
+        await viewer.until(lambda event: event.type == "TEXT_MESSAGE_CONTENT")
+        db.user("alice").forget()
+        gate.open.set()
+        return await viewer.until(lambda event: event.data.get("name") == "threefold.recorded")
+
+    told = played(db, play, poll=0.02)
+    assert not [event for event in told if event.type in ENDS]
+    assert custom(told, "recorded")[0]["turn"] is None
+    assert list(db.scopes()) == []
+
+
+@pytest.mark.parametrize(
+    ("tell", "message"),
+    [
+        (lambda run: run.publish("../up", b"x"), "path"),
+        (lambda run: run.publish("a", 3), "data must be bytes or text, not int"),
+        (lambda run: run.show("poster", "x"), "marker 'poster' must be one of canvas, tool, subsystem"),
+        (lambda run: run.show("canvas", 3), "text must be text, not int"),
+    ],
+)
+def test_what_an_agent_may_not_publish_or_show(
+    db: threefold.Threefold, tell: Callable[[Run], None], message: str
+) -> None:
+    def agent(run: Run) -> str:
+        with pytest.raises(InvalidInput, match=message):
+            tell(run)
+        run.publish("a.txt", "first")
+        run.publish("a.txt", "then")
+        return "done"
+
+    assert texts(asked(db, agent)) == ["done"]
+    (turn,) = turns(db)
+    assert [db.user("alice").read(card.ref) for card in turn.files] == [b"then"]
