@@ -98,7 +98,7 @@ def test_a_resource_is_read_as_the_one_who_asks(server: Server, mode: str) -> No
             return str(error)
 
     assert asyncio.run(within(server, mode, server.token("ann"), work)) == "the secret of ann"
-    assert "no such memory" in asyncio.run(within(server, mode, server.token("bob"), work))
+    assert "no such resource" in asyncio.run(within(server, mode, server.token("bob"), work))
 
 
 def test_what_an_app_publishes_is_there_with_the_next_request(server: Server, mode: str) -> None:

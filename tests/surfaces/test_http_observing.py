@@ -110,7 +110,7 @@ def test_figures_for_prometheus(server: Server) -> None:
     lines = answered.text.splitlines()
     assert 'threefold_http_requests_total{method="GET",route="/v1/mem/list",status="200"} 2' in lines
     assert 'threefold_http_requests_total{method="GET",route="/v1/mem/search",status="422"} 1' in lines
-    assert 'threefold_http_requests_total{method="OTHER",route="unmatched",status="404"} 1' in lines
+    assert 'threefold_http_requests_total{method="OTHER",route="/{path}",status="405"} 1' in lines
     assert 'threefold_http_request_duration_seconds_count{method="GET",route="/v1/mem/list"} 2' in lines
     assert 'threefold_http_request_duration_seconds_bucket{method="GET",route="/v1/mem/list",le="+Inf"} 2' in lines
     assert "threefold_http_requests_in_flight 1" in lines

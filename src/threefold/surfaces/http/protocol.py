@@ -14,6 +14,7 @@ from starlette.types import Receive, Scope, Send
 from threefold.app import Threefold
 from threefold.services import Caller
 from threefold.surfaces.http.desk import desk_of
+from threefold.surfaces.http.routing import Exact
 from threefold.surfaces.mcp import serving
 
 _caller: ContextVar[Caller] = ContextVar("threefold.mcp.caller")
@@ -29,7 +30,7 @@ class Protocol:
 
     def routes(self) -> list[Route]:
         """The route."""
-        return [Route("/mcp", self, methods=["POST"])]
+        return [Exact("/mcp", self, ["POST"])]
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

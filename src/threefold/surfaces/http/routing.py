@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Final
 from urllib.parse import quote, unquote
 
-from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Match, Route
 from starlette.types import Receive, Scope, Send
@@ -23,7 +22,7 @@ class Exact(Route):
     """
 
     def __init__(
-        self, path: str, endpoint: Callable[[Request], Awaitable[Response]], methods: Sequence[str] = ("GET",)
+        self, path: str, endpoint: Callable[..., Awaitable[Response | None]], methods: Sequence[str] = ("GET",)
     ) -> None:
         super().__init__(path, endpoint, methods=methods)
         self._allowed, self.methods = frozenset(self.methods or ()), None
