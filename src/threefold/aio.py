@@ -27,6 +27,7 @@ from threefold.app import restore as restore_store
 from threefold.config import Config
 from threefold.errors import Unavailable
 from threefold.handle import Commons, Handle
+from threefold.realms.access.tokens import Tokens
 from threefold.realms.cnv import BoardHandle, Cnv
 from threefold.realms.conv import Conv
 from threefold.realms.conv.recorder import TurnHandle
@@ -41,7 +42,7 @@ THREADS = 32
 _MAKERS = frozenset({"user", "turn", "open_turn", "thread", "board", "organization", "everyone", "services"})
 
 # Objects whose own methods are awaited.
-_FACED = (Handle, Commons, Conv, Mem, Doc, Cnv, BoardHandle, Thread, Services)
+_FACED = (Handle, Commons, Conv, Mem, Doc, Cnv, BoardHandle, Thread, Services, Tokens)
 
 
 class Done(Awaitable[Any]):

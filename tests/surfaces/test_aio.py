@@ -186,3 +186,14 @@ def test_documents_are_awaited() -> None:
             await documents(db)
 
     asyncio.run(run())
+
+
+def test_tokens_are_awaited(tmp_path):
+    async def main():
+        async with threefold.aio.open(tmp_path, embedder=None, background=False) as db:
+            made = await db.tokens.create("ann")
+            assert await db.tokens.find(made.secret) == made.token
+            await db.tokens.revoke(made.token.id)
+            assert await db.tokens.list() == ()
+
+    asyncio.run(main())
