@@ -17,6 +17,7 @@ from threefold.errors import AgentFailed, Conflict, InvalidInput, NotFound, Unav
 from threefold.host.run import Run
 from threefold.model.chat import Call, Reply, Usage
 from threefold.testing import ScriptedModel
+from threefold.text.tokens import count_tokens
 
 Open = Callable[..., threefold.Threefold]
 
@@ -69,6 +70,8 @@ def test_a_request_gets_its_context_and_its_turn_is_recorded_with_it(db: threefo
     (given,) = turn.context
     assert given["event"] == "computed_context"
     assert {each["label"]: each["ref"] for each in given["payload"]["given"]} == dict(run.context.refs)
+    shown = {each["label"]: (each["because"], each["tokens"]) for each in given["payload"]["given"]}
+    assert shown == {each.label: (each.because, count_tokens(each.text)) for each in run.context.entries}
     assert "TypeScript" not in str(given["payload"])
     assert [(step.name, step.status, step.result) for step in turn.steps] == [("look", "completed", {"found": 3})]
     assert [(source["title"], source["url"]) for source in turn.citations] == list(outcome.citations.items())
@@ -265,7 +268,11 @@ def test_without_a_model_what_is_kept_is_quoted_and_cited(open_db: Open) -> None
     assert "An ECS task definition names its image." in outcome.answer
     assert list(outcome.citations) == ["d1"]
     outcome = played(db, lambda kernel: kernel.submit("Explain the Pythagorean theorem", "alice"))
-    assert outcome.answer.startswith("Nothing that is kept answers this")
+    assert outcome.answer.startswith("Nothing that is kept clearly answers this")
+    assert "What is remembered:\n- " in outcome.answer
+    assert list(outcome.citations) == [entry.label for entry in outcome.context.memories]
+    outcome = played(db, lambda kernel: kernel.submit("Explain the Pythagorean theorem", "stranger"))
+    assert outcome.answer.endswith("set up to answer otherwise."), "nothing is remembered of a stranger"
     wordless = played(db, _submit_without_model)
     assert (wordless.status, "no chat model is set up" in wordless.error) == ("failed", True)
 

@@ -60,6 +60,7 @@ def test_a_question_is_answered_from_what_is_kept_with_its_sources(new_window: O
     expect(turn.get_by_text("Book the ferry to Porto Santo")).to_be_visible()
     turn.get_by_role("button", name="What the agent was given").click()
     expect(turn.get_by_role("heading", name="From documents")).to_be_visible()
+    expect(turn.locator(".context-section", has_text="From documents").locator("summary")).to_contain_text("tokens")
     page.reload()
     expect(turn.get_by_text("Book the ferry to Porto Santo")).to_be_visible()
     turn.get_by_role("link", name="source d1").first.click()

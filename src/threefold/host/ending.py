@@ -15,6 +15,7 @@ from threefold.model.clean import storable
 from threefold.model.context import ComputedContext
 from threefold.model.kinds import Status
 from threefold.realms.conv.recorder import TurnHandle
+from threefold.text.tokens import count_tokens
 
 _LABEL: Final = re.compile(r"\[([a-z][0-9]{1,4})\]")
 # Seconds between the tries of recording in a store that is busy.
@@ -76,12 +77,19 @@ async def recorded(turn: TurnHandle, store: Executor) -> tuple[str, str | None]:
 
 
 def given(context: ComputedContext) -> dict[str, Any]:
-    """What an agent was given to see, by reference: the things themselves stay where they are."""
+    """What an agent was given to see, by reference: the things themselves stay where they are.
+
+    `tokens` of a thing are those of its text as it was shown, `thread_tokens` those of all that was said.
+    """
+    said = () if context.thread is None else context.thread.messages
     return {
         "engine": context.engine, "tokens": context.estimated_tokens, "budget": context.budget,
-        "given": [{"label": each.label, "ref": each.ref, "section": each.section, "score": each.score,
-                   "whole": each.whole} for each in context.entries],
-        "thread": None if context.thread is None else [said.ref for said in context.thread.messages],
-        "dropped": [{"ref": each.ref, "why": each.why} for each in context.dropped],
+        "given": [{"label": each.label, "ref": each.ref, "section": each.section, "because": each.because,
+                   "score": each.score, "whole": each.whole, "tokens": count_tokens(each.text)}
+                  for each in context.entries],
+        "thread": None if context.thread is None else [each.ref for each in said],
+        "thread_tokens": sum(count_tokens(each.text) for each in said),
+        "dropped": [{"section": each.section, "ref": each.ref, "why": each.why, "tokens": each.tokens,
+                     "score": each.score} for each in context.dropped],
         "warnings": list(context.warnings),
     }  # fmt: skip

@@ -12,6 +12,7 @@ from threefold.host.agents import Agent
 from threefold.host.run import Run, as_text, called, closing, shown
 from threefold.model.chat import Call, Message, Reply, Tool
 from threefold.model.context import FINDER as FINDER_NAME
+from threefold.model.context import Entry
 from threefold.ports import ChatModel
 from threefold.text.terms import query_terms
 
@@ -28,6 +29,7 @@ FINDER: Final = Agent(FINDER_NAME, "quotes what is kept; needs no model")
 _QUOTED: Final = 5
 # And so many tokens of each.
 _PASSAGE: Final = 80
+_NOTHING: Final = "Nothing that is kept clearly answers this, and no chat model is set up to answer otherwise."
 _BRACKETS: Final = str.maketrans("[]", "()")
 
 
@@ -97,13 +99,17 @@ async def _act(agent: Agent, call: Call, run: Run) -> str:
 
 
 def find(run: Run) -> str:
-    """An answer without a model: the passages that answer the goal best, quoted and cited."""
-    entries = sorted(run.context.entries, key=lambda entry: -(entry.score or 0.0))
-    best = [entry for entry in entries if entry.score is not None][:_QUOTED]
-    if not best:
-        return "Nothing that is kept answers this, and no chat model is set up to answer otherwise."
+    """An answer without a model: the passages that answer the goal best, quoted and cited; else what is remembered."""
+    likely = [entry for entry in run.context.entries if entry.score is not None]
+    best = sorted(likely, key=lambda entry: -(entry.score or 0.0)) or run.context.memories
     terms = query_terms(run.goal)
-    # Brackets in a passage would look like citations of ours.
-    passages = (Cut(entry.text, terms).part(_PASSAGE).translate(_BRACKETS).split() for entry in best)
-    lines = [f"- {' '.join(words)} [{entry.label}]" for entry, words in zip(best, passages, strict=True)]
-    return "\n".join(["No chat model is set up; this is what is kept about it:", *lines])
+    lines = [f"- {_passage(entry, terms)} [{entry.label}]" for entry in best[:_QUOTED]]
+    if likely:
+        return "\n".join(["No chat model is set up; this is what is kept about it:", *lines])
+    return "\n".join([_NOTHING, *(["What is remembered:", *lines] if lines else ())])
+
+
+def _passage(entry: Entry, terms: tuple[str, ...]) -> str:
+    """A part of an entry on one line; brackets in it would look like citations of ours."""
+    said = entry.about.get("memory", entry.text)
+    return " ".join(Cut(said, terms).part(_PASSAGE).translate(_BRACKETS).split())

@@ -22,7 +22,7 @@ export function Given({ payload }) {
   return html`<section class="given" aria-label="What the agent was given"><${Loaded} of=${objects}>${(shown) => html`<${ContextView} context=${{
     tokens: payload.tokens, budget: payload.budget, engine: payload.engine, warnings: payload.warnings || [],
     entries: given.map((each) => ({ ...each, text: shown[each.ref]?.text || shown[each.ref]?.title || "", gone: why(shown[each.ref]) })),
-    thread: payload.thread && { messages: payload.thread.map((ref) => ({ ref, text: shown[ref]?.text || "", gone: why(shown[ref]) })) },
+    thread: payload.thread && { tokens: payload.thread_tokens, messages: payload.thread.map((ref) => ({ ref, text: shown[ref]?.text || "", gone: why(shown[ref]) })) },
     dropped: dropped.map((each) => ({ ...each, text: shown[each.ref]?.title || "" })),
   }} />`}</${Loaded}></section>`;
 }
