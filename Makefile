@@ -43,10 +43,10 @@ browser:  # the tests of the pages drive the system's Chromium; where it cannot 
 	echo "Chromium cannot be installed here (apt-get install chromium): the tests of the pages are skipped"
 
 unit: $(VENV)/.tested browser
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto $(TESTS)
 
 contract: $(VENV)/.tested  ## the table of capabilities × back ends that ran
-	@$(BIN)/python -m pytest tests/contract --capabilities
+	@$(BIN)/python -m pytest tests/contract -n auto --capabilities
 
 bench: $(VENV)/.installed  ## quality and speed on the data beside the project (DATA=folder)
 	$(BIN)/python benchmarks/recall.py --set locomo --data $(or $(DATA),../shared/data)/locomo

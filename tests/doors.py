@@ -25,6 +25,12 @@ def played(db: threefold.Threefold, play: Callable[[Kernel, Door], Awaitable[Any
     return asyncio.run(asyncio.wait_for(run(), WAIT))
 
 
+def still(door: Door) -> None:
+    """Have a door look for lanes that nobody runs only when it is told to."""
+    assert door._looking is not None
+    door._looking.cancel()
+
+
 class Gate:
     """An agent that says its goal in two pieces, and waits in between where the goal asks for it."""
 

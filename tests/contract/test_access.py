@@ -118,6 +118,8 @@ def test_any_name_is_a_users(db: threefold.Threefold) -> None:
         ({"grants": ["mem:admin"]}, "is none"),
         ({"expires": timedelta(0)}, "expires must be a positive timedelta"),
         ({"expires": timedelta.max}, "expires is too far away"),
+        ({"rate": 0}, "rate 0 must be a whole number from 1"),
+        ({"rate": True}, "rate True must be a whole number"),
         ({"name": "x" * 201}, "name must be text of at most 200"),
     ],
 )

@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from doors import WAIT, Gate, Viewer, custom, played, said, sent, texts, turns
+from doors import WAIT, Gate, Viewer, custom, played, said, sent, still, texts, turns
 
 import threefold
 from threefold import Door, Kernel
@@ -355,8 +355,7 @@ class Frozen:
         kernel = await self._stack.enter_async_context(Kernel(self._db))
         kernel.agents.register(self._agent, name="gate")
         door = await self._stack.enter_async_context(Door(kernel, poll=3600))
-        assert door._looking is not None
-        door._looking.cancel()
+        still(door)
         return door
 
     async def __aexit__(self, *_: object) -> None:
@@ -366,6 +365,7 @@ class Frozen:
 @pytest.mark.capability("door.durable")
 def test_a_turn_whose_process_stopped_is_failed_and_what_waited_goes_on(db: threefold.Threefold, clock: Clock) -> None:
     async def play(kernel: Kernel, door: Door) -> Any:
+        still(door)
         kernel.agents.register(echo, name="gate")
         gate = Gate()
         async with Frozen(db, gate) as frozen:
@@ -388,7 +388,7 @@ def test_a_turn_whose_process_stopped_is_failed_and_what_waited_goes_on(db: thre
             gate.open.set()
         return viewer.told
 
-    told = played(db, play, look=3600)
+    told = played(db, play)
     one, two = turns(db)
     assert (one.status, one.error) == ("failed", "the process that ran it stopped")
     assert said(one) == [("prompt", "please wait"), ("steer", "stop")]
@@ -405,6 +405,7 @@ def test_a_turn_that_was_recorded_before_its_process_stopped_stays_as_it_is(
     db: threefold.Threefold, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def play(kernel: Kernel, door: Door) -> None:
+        still(door)
         kernel.agents.register(echo, name="gate")
         async with Frozen(db, echo) as frozen:
             end, reached = db.lanes.end, asyncio.Event()
@@ -423,7 +424,7 @@ def test_a_turn_that_was_recorded_before_its_process_stopped_stays_as_it_is(
             await door.look()
             await viewer.ends()
 
-    played(db, play, look=3600)
+    played(db, play)
     assert [(turn.status, said(turn)[-1][1]) for turn in turns(db)] == [
         ("completed", "heard first"), ("completed", "heard second"),
     ]  # fmt: skip

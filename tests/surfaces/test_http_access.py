@@ -338,6 +338,16 @@ def test_a_token_asks_so_often_in_a_minute(db: threefold.Threefold) -> None:
         assert other.get("/v1/mem/list").status_code == 200
 
 
+def test_a_token_may_have_a_rate_of_its_own(db: threefold.Threefold) -> None:
+    with served(db, rate=3) as server:
+        slower, faster = server.token(rate=1), server.token(rate=100)
+        with server.client(slower) as http:
+            assert http.get("/v1/mem/list").status_code == 200
+            assert "at most 1 requests in a minute" in problem(http.get("/v1/mem/list"), 429)["detail"]
+        with server.client(faster) as http:
+            assert [http.get("/v1/mem/list").status_code for _ in range(5)] == [200] * 5
+
+
 def test_rates_fill_again_with_time() -> None:
     at = 0.0
     rates = Rates(60, lambda: at)

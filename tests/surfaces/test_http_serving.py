@@ -176,7 +176,7 @@ def test_from_elsewhere_it_needs_tokens(run: Run, tmp_path: Path) -> None:
 
 
 def test_tokens_are_made_listed_and_revoked(run: Run, tmp_path: Path) -> None:
-    made = run("tokens", "create", "--user", "bob", "--write", "--agent", "планировщик", "--app", "crm")
+    made = run("tokens", "create", "--user", "bob", "--write", "--agent", "планировщик", "--app", "crm", "--rate", "60")
     assert made.returncode == 0
     assert made.stdout.startswith("tf_")
     assert made.stdout.count("\n") == made.stderr.count("\n") == 1
@@ -188,6 +188,7 @@ def test_tokens_are_made_listed_and_revoked(run: Run, tmp_path: Path) -> None:
     everyone = run("tokens", "list", "--all").stdout
     assert "default/bob" in everyone
     assert "планировщик" in everyone
+    assert "rate 60" in everyone
     assert made.stdout.strip() not in everyone
     assert "my laptop" in run("tokens", "list").stdout
     for each in tmp_path.rglob("*"):

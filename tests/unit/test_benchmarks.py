@@ -341,13 +341,15 @@ class TestLatency:
 
 class TestServe:
     def test_end_to_end(self, capsys):
-        assert serve.main(["--rows", "20", "--clients", "1,2", "--requests", "4", "--embedder", "none"]) == 0
+        little = ["--rows", "20", "--clients", "1,2", "--requests", "4", "--turns", "4", "--hour", "6"]
+        assert serve.main([*little, "--embedder", "none"]) == 0
         lines = {line["figure"]: line for line in lines_of(capsys.readouterr().out)}
-        for figure in ("search over HTTP, 20 rows, 2 clients", "remember over HTTP, 20 rows, 1 clients"):
+        told = "search over HTTP, 20 rows, 2 clients", "remember over HTTP, 20 rows, 1 clients"
+        for figure in (*told, "accept a submission, 2 clients", "turn with its answer, 1 clients"):
             assert lines[figure]["n"] == 4
             assert lines[figure]["p95_ms"] >= lines[figure]["p50_ms"] > 0
             assert lines[figure]["per_second"] > 0
-        assert set(lines["memory of the server, MB"]) >= {"before", "after"}
+        assert set(lines["memory of the server, MB"]) >= {"before", "after", "after 6 more searches"}
 
 
 class TestScale:

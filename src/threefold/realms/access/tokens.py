@@ -39,7 +39,8 @@ _PAGE: Final = 200
 class Token:
     """What is known of a token: whom it speaks for and what it may do (`grants`, None for all); not its secret.
 
-    `name` is for people to know it by. It holds until `expires`, or until it is revoked where that is None.
+    `name` is for people to know it by. It holds until `expires`, or until it is revoked where that is None. `rate` is
+    how many requests in a minute it may make, None for as many as the server lets any.
     """
 
     id: str
@@ -48,6 +49,7 @@ class Token:
     name: str
     created: datetime
     expires: datetime | None
+    rate: int | None = None
 
     def as_json(self) -> dict[str, Any]:
         """The token as plain JSON values."""
@@ -55,7 +57,7 @@ class Token:
             "id": self.id, "name": self.name, "tenant": self.scope.tenant, "user": self.scope.user,
             "app": self.scope.app, "agent": self.scope.agent,
             "grants": None if self.grants is None else sorted(self.grants), "created": iso(self.created),
-            "expires": None if self.expires is None else iso(self.expires),
+            "expires": None if self.expires is None else iso(self.expires), "rate": self.rate,
         }  # fmt: skip
 
 
@@ -81,11 +83,13 @@ class Tokens:
         agent: str | None = None,
         expires: timedelta | None = None,
         name: str = "",
+        rate: int | None = None,
     ) -> Made:
         """Make a token for one user. `grants` are such as `mem:read` or `*:read`, or None for all of them.
 
         With `agent` whoever has it writes as that agent: memories are only proposed. With `app` it sees only what that
-        app recorded. `expires` is how long it holds, None for until it is revoked.
+        app recorded. `expires` is how long it holds, None for until it is revoked. `rate` is how many requests in a
+        minute it may make, None for as many as the server lets any.
 
         Raises:
             InvalidInput: an argument is malformed.
@@ -95,6 +99,8 @@ class Tokens:
             raise InvalidInput("expires must be a positive timedelta, or None for no end")
         if not isinstance(name, str) or len(name) > _MAX_NAME:
             raise InvalidInput(f"name must be text of at most {_MAX_NAME} characters")
+        if rate is not None and (not isinstance(rate, int) or isinstance(rate, bool) or rate < 1):
+            raise InvalidInput(f"rate {rate!r} must be a whole number from 1, or None for the server's")
         scope, now = Scope(user, tenant, app, agent), self._clock()
         try:
             until = None if expires is None else now + expires
@@ -102,7 +108,7 @@ class Tokens:
             raise InvalidInput("expires is too far away; leave it out for no end") from None
         secret = _PREFIX + secrets.token_urlsafe(32)
         hashed = _hash(secret)
-        token = Token(_id_of(hashed), scope, given, storable(name), now, until)
+        token = Token(_id_of(hashed), scope, given, storable(name), now, until, rate)
         self._store.commit(Commit(_PLACE, (RecordTurn(_to_record(token, hashed), replaces=""),)))
         return Made(secret, token)
 
@@ -172,6 +178,7 @@ def _from_replay(id_: str, replay: Mapping[str, Any]) -> Token:
             replay["name"],
             parse_moment(replay["created"], "created"),
             None if replay["expires"] is None else parse_moment(replay["expires"], "expires"),
+            replay.get("rate"),
         )
     except (KeyError, TypeError, InvalidInput) as error:
         raise IntegrityError(f"the token {id_!r} is damaged, revoke it: {error!r}") from None

@@ -35,6 +35,9 @@ def add_commands(commands: Any) -> None:
     act.add_argument("--agent", metavar="NAME", help="as whom it writes: an agent only proposes memories")
     act.add_argument("--app", help="it sees only what this app recorded")
     act.add_argument("--expires", metavar="TIME", help="how long it holds, such as 90d, 12h or 30m (default: no end)")
+    act.add_argument(
+        "--rate", type=int, metavar="N", help="requests that it may make in a minute (default: the server's)"
+    )
     act.add_argument("--name", default="", help="what you know it by")
     act.set_defaults(run=create)
     act = acts.add_parser("list", help="tokens that hold, without their secrets")
@@ -48,8 +51,9 @@ def add_commands(commands: Any) -> None:
 def create(context: Context, options: argparse.Namespace) -> int:
     """Make a token, and print its secret alone on standard output."""
     grants, expires = grants_of(options), None if options.expires is None else _time(options.expires)
+    narrowed = {"app": options.app, "agent": options.agent, "rate": options.rate}
     with context.open(make=True) as db:
-        made = db.tokens.create(context.user, context.tenant, grants, options.app, options.agent, expires, options.name)
+        made = db.tokens.create(context.user, context.tenant, grants, expires=expires, name=options.name, **narrowed)
     if context.json:
         context.emit({"token": made.secret, **made.token.as_json()})
         return 0
@@ -69,7 +73,7 @@ def list_(context: Context, options: argparse.Namespace) -> int:
     for each in found:
         value = each.as_json()
         grants = "every grant" if each.grants is None else ", ".join(sorted(each.grants))
-        more = [f"{name} {value[name]}" for name in ("app", "agent", "expires") if value[name] is not None]
+        more = [f"{name} {value[name]}" for name in ("app", "agent", "expires", "rate") if value[name] is not None]
         whose = visible(f"{each.scope.tenant}/{each.scope.user}" if options.all else each.name)
         print(f"{each.id}  {value['created'][:10]}  {whose}  {dim(visible('; '.join([grants, *more])))}")
     return 0

@@ -66,7 +66,7 @@ class Desk:
             guest = by_place(request.headers, self.settings, _asked_for(request))
         else:
             guest = await self.work.do(partial(by_token, secret, self.db.tokens), self.settings.seconds)
-        self._rates.take(guest.name)
+        self._rates.take(guest.name, guest.rate)
         return guest
 
     async def do(self, guest: Guest, work: Callable[[Visit], T], slow: bool = False) -> T:

@@ -21,10 +21,13 @@ _WRONG: Final = {"WWW-Authenticate": 'Bearer realm="threefold", error="invalid_t
 
 
 class Guest(NamedTuple):
-    """Who came in: as whom requests are done, and by what (a token's id, or `local`)."""
+    """Who came in: as whom requests are done, by what (a token's id, or `local`), and how often they may in a minute,
+    where that is their own.
+    """
 
     caller: Caller
     name: str
+    rate: int | None = None
 
 
 def is_loopback(host: str) -> bool:
@@ -75,7 +78,7 @@ def by_token(secret: str, tokens: Tokens) -> Guest:
     found = tokens.find(secret)
     if found is None:
         raise Refused(401, "the token does not hold (any more); `threefold tokens create` makes another", _WRONG)
-    return Guest(Caller(found.scope, found.grants), found.id)
+    return Guest(Caller(found.scope, found.grants), found.id, found.rate)
 
 
 def by_place(headers: Headers, settings: Settings, json: bool) -> Guest:

@@ -51,24 +51,25 @@ class Rates:
         self._rate, self._clock = rate, clock
         self._left: dict[str, tuple[float, float]] = {}
 
-    def take(self, name: str) -> None:
-        """Count a request.
+    def take(self, name: str, own: int | None = None) -> None:
+        """Count a request; `own` is a rate of the one who asks, instead of the rate of all.
 
         Raises:
             Refused: 429 where it is one too many.
         """
-        if self._rate is None:
+        rate = self._rate if own is None else own
+        if rate is None:
             return
         now = self._clock()
-        left, at = self._left.pop(name, (float(self._rate), now))
-        left = min(self._rate, left + (now - at) * self._rate / 60)
+        left, at = self._left.pop(name, (float(rate), now))
+        left = min(rate, left + (now - at) * rate / 60)
         # The one that asked last stands last; who has not asked for longest is forgotten, and has all again.
         self._left[name] = (max(0.0, left - 1), now) if left >= 1 else (left, now)
         if len(self._left) > _KNOWN:
             del self._left[next(iter(self._left))]
         if left < 1:
-            wait = max(1, round((1 - left) * 60 / self._rate))
-            said = f"at most {self._rate} requests in a minute; ask again in {wait} seconds"
+            wait = max(1, round((1 - left) * 60 / rate))
+            said = f"at most {rate} requests in a minute; ask again in {wait} seconds"
             raise Refused(429, said, {"Retry-After": str(wait)})
 
 
