@@ -48,15 +48,15 @@ function Surface({ cards, held, list }) {
 }
 
 function Head({ held, binned, list }) {
-  const { board, write } = held;
+  const { board, write, writes } = held;
   const [open, setOpen] = useState("");
   const close = () => setOpen("");
   return html`<header class="board-head"><h1 dir="auto">${board.title || board.name}</h1>
     <span class="quiet" aria-live="polite">revision ${board.revision}${board.archived ? html` <${Badge}>archived</${Badge}>` : ""}</span><span class="grow"></span>
     <button type="button" aria-pressed=${list} onClick=${() => settle(["boards", board.name], { as: list ? "board" : "list" })}>As a list</button>
-    <button type="button" onClick=${() => setOpen("bin")}>Bin${binned.length ? html` <${Badge}>${binned.length}</${Badge}>` : ""}</button>
+    ${writes && html`<button type="button" onClick=${() => setOpen("bin")}>Bin${binned.length ? html` <${Badge}>${binned.length}</${Badge}>` : ""}</button>`}
     <button type="button" onClick=${() => setOpen("history")}>History</button>
-    <button type="button" onClick=${() => setOpen("settings")}>Board…</button>
+    ${writes && html`<button type="button" onClick=${() => setOpen("settings")}>Board…</button>`}
     ${open === "bin" && html`<${Bin} cards=${binned} write=${write} name=${board.name} onClose=${close} reload=${held.reload} />`}
     ${open === "history" && html`<${History} board=${board} onClose=${close} />`}
     ${open === "settings" && html`<${BoardSettings} board=${board} write=${write} onClose=${close} />`}</header>`;

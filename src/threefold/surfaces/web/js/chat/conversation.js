@@ -3,7 +3,7 @@ import { call } from "../api.js";
 import { html, useEffect, useLayoutEffect, useRef, useState, useTitle } from "../dom.js";
 import { escapeId } from "../refs.js";
 import { go } from "../router.js";
-import { attempt, countProposals, pinning } from "../state.js";
+import { attempt, countProposals, may, pinning } from "../state.js";
 import { Confirm, Empty, Failed, IconButton } from "../ui/parts.js";
 import { Composer } from "./composer.js";
 import { useLane } from "./lane.js";
@@ -84,8 +84,8 @@ function Head({ id, title, isNew }) {
   };
   return html`<header class="talk-head"><${IconButton} icon="back" flip class="to-list" label="All conversations" onClick=${() => go(["chat"])} />
     <h1 dir="auto">${title}</h1>
-    ${!isNew && html`<span class="object-actions"><${IconButton} icon="boards" label="Pin the conversation to a board" onClick=${() => (pinning.value = { ref, title })} />
-      <${IconButton} icon="bin" label="Remove the conversation" onClick=${() => setAsking(true)} /></span>`}
+    ${!isNew && html`<span class="object-actions">${may("cnv:propose") && html`<${IconButton} icon="boards" label="Pin the conversation to a board" onClick=${() => (pinning.value = { ref, title })} />`}
+      ${may("conv:write") && html`<${IconButton} icon="bin" label="Remove the conversation" onClick=${() => setAsking(true)} />`}</span>`}
     ${asking && html`<${Confirm} title="Remove this conversation?" action="Remove for good" onDo=${forget} onClose=${() => setAsking(false)}>
       <p>All its turns go, with their files, from every file of the store. Memories and boards stay; what they point to here will be gone.</p></${Confirm}>`}
   </header>`;

@@ -1,5 +1,6 @@
 // The turn that runs, as it is heard; what waits behind it.
 import { html, useEffect, useRef, useState } from "../dom.js";
+import { may } from "../state.js";
 import { counted } from "../text.js";
 import { Answer, FileCard, Said, Step } from "./pieces.js";
 
@@ -46,7 +47,14 @@ export function LiveTurn({ lane, recorded }) {
       <${Spoken} text=${answer.map((message) => message.text).join("\n")} done=${Boolean(live.ended)} />
     </article>`}
     ${state.waiting.length > 0 && html`<section class="waiting" aria-label="What waits"><h2>Waits for the next turn</h2>
-      ${state.waiting.map((each) => html`<${Line} key=${each.submission} each=${{ ...each, role: "user" }} />`)}</section>`}`;
+      ${state.waiting.map((each) => html`<${Waiting} key=${each.submission} each=${each} lane=${lane} />`)}</section>`}`;
+}
+
+/** Something that waits, which can be taken back alone. */
+function Waiting({ each, lane }) {
+  const named = `Withdraw ${each.text.slice(0, 60)}`;
+  return html`<div class="waits"><${Line} each=${{ ...each, role: "user" }} />
+    ${may("conv:write") && html`<button type="button" class="link" aria-label=${named} onClick=${() => lane.takeBack(each.submission)}>Withdraw</button>`}</div>`;
 }
 
 function Line({ each, refs, agent }) {

@@ -1,7 +1,7 @@
 import { call } from "../api.js";
 import { html, useEffect, useLoaded, useState } from "../dom.js";
 import { href, route, settle } from "../router.js";
-import { attempt, teaching } from "../state.js";
+import { attempt, may, teaching } from "../state.js";
 import { Why } from "../ui/why.js";
 import { Empty, Field, Loaded, More } from "../ui/parts.js";
 import { LAYERS } from "../ui/teaching.js";
@@ -36,6 +36,6 @@ export function List() {
     <${Loaded} of=${list}>${(page) => html`${(page.warnings || []).map((warning) => html`<p class="notice">${warning}</p>`)}
       ${page.memories.length ? html`<ul class="memories">${page.memories.map((memory) => html`<${MemoryCard} key=${memory.id} memory=${memory} words=${memory.matched}>${memory.explain && html`<${Why} explain=${memory.explain} score=${memory.score} />`}</${MemoryCard}>`)}</ul>`
         : narrowed ? html`<${Empty} title="No memory like that"><a href=${href(["memories"])}>All that are held</a></${Empty}>`
-          : html`<${Empty} title="Nothing is held yet"><button type="button" onClick=${() => (teaching.value = {})}>Remember something</button> Small notes of what is true: how you like things, what was decided.</${Empty}>`}
+          : html`<${Empty} title="Nothing is held yet">${may("mem:write") && html`<button type="button" onClick=${() => (teaching.value = {})}>Remember something</button>`} Small notes of what is true: how you like things, what was decided.</${Empty}>`}
       <${More} next=${page.next} onMore=${more} />`}</${Loaded}>`;
 }
