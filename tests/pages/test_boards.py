@@ -174,3 +174,11 @@ def test_a_finger_moves_resizes_and_scrolls(new_window: Open, server: Server) ->
     place.evaluate("each => each.scrollTo(0, 0)")
     page.locator(f"[data-card='{card.id}']").get_by_role("button", name="Comments: 0").tap()
     expect(page.get_by_role("dialog", name="Comments")).to_be_visible()
+
+
+def test_a_board_that_is_not_there_says_so_and_is_made(new_window: Open, server: Server) -> None:
+    page = new_window("/#/boards/porto")
+    expect(page.get_by_text("There is no board of this name")).to_be_visible()
+    page.get_by_role("button", name="Make it").click()
+    expect(page.get_by_text("Nothing lies here yet")).to_be_visible()
+    assert server.db.user("ann").cnv.board("porto").get().title == "porto"

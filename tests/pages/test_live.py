@@ -11,7 +11,7 @@ from conftest import Address
 from http_server import Server
 from playwright.sync_api import Browser, Page, expect
 
-from pages.browsing import PHONE, WIDE, window
+from pages.browsing import PHONE, WIDE, audit, window
 from pages.conftest import Open
 from pages.killed_server import killed
 from threefold.host.run import Run
@@ -154,14 +154,16 @@ def test_what_could_not_be_sent_stays_and_is_sent_once(new_window: Open, server:
 
 
 def test_what_waits_is_withdrawn_and_the_others_stay(new_window: Open, server: Server, slow: Slow) -> None:
-    one = new_window("/#/chat/talk")
+    one = new_window("/#/chat/talk", viewport=PHONE)
     send(one, "When does it leave?")
     expect(one.get_by_text("First this.").first).to_be_visible()
-    send(one, "And on Sunday?")
-    send(one, "And by train?")
+    for text in ("And on Sunday?", "And by train?"):
+        send(one, text)
+        expect(one.get_by_text(text)).to_be_in_viewport()
     other = new_window("/#/chat/talk")
     waiting = [page.get_by_role("region", name="What waits") for page in (one, other)]
     expect(waiting[1].get_by_text("And on Sunday?")).to_be_visible()
+    assert audit(one) == []
     waiting[0].get_by_role("button", name="Withdraw And on Sunday?").press("Enter")
     expect(one.get_by_text("Withdrawn: it is not sent")).to_be_visible()
     # Whoever looks sees it go.
@@ -204,7 +206,7 @@ def test_a_server_is_killed_and_the_page_recovers_by_itself(browser: Browser, ba
 
         server.kill()
         broken = page.get_by_text("The connection is broken")
-        expect(broken).to_be_visible()
+        expect(broken).to_be_in_viewport()
         for text in ("Plan it slowly", "First this."):
             expect(runs.get_by_text(text).first).to_be_visible()
         expect(waiting.get_by_text("And on Sunday?")).to_be_visible()

@@ -49,7 +49,7 @@ def test_a_hostile_name_stays_text_and_moves_nothing(as_whom: AsWhom, viewport: 
     settings = {} if viewport is None else {"viewport": viewport}
     page = as_whom("settings", ["*:read", "mem:propose"], user=HOSTILE, agent=HOSTILE[:60], **settings)
     told = page.locator("main").get_by_text("You are")
-    expect(told).to_contain_text("Granted are *:read, mem:propose.")
+    expect(told).to_contain_text("You were granted *:read, mem:propose.")
     expect(told.locator("bdi").first).to_have_text(HOSTILE)
     if viewport is None:
         expect(page.locator(".who bdi").first).to_have_text(HOSTILE)

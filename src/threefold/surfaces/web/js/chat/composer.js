@@ -98,7 +98,7 @@ function Field({ draftId, lane, files, setFiles, onSent }) {
       <button class="primary send" aria-label=${running ? (kind === "steer" ? "Steer" : "Send as follow-up") : "Send"} disabled=${busy || !text.trim() || !lane.there}><${Icon} name="send" /></button>
     </div>
     ${running && html`<div class="composer-running"><fieldset class="segments"><legend class="hidden">What it is, while a turn runs</legend>
-      ${[["followup", "Follow-up, when it is done"], ["steer", "Steer it now"]].map(([name, label]) => html`<label key=${name}><input type="radio" name="kind" checked=${kind === name} onChange=${() => setKind(name)} /><span>${label}</span></label>`)}</fieldset>
+      ${[["followup", "Follow-up after it"], ["steer", "Steer it now"]].map(([name, label]) => html`<label key=${name}><input type="radio" name="kind" checked=${kind === name} onChange=${() => setKind(name)} /><span>${label}</span></label>`)}</fieldset>
       <button type="button" onClick=${lane.stop}><${Icon} name="stop" /> Stop</button></div>`}
   </form>`;
 }

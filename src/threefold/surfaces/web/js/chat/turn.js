@@ -3,7 +3,7 @@ import { call } from "../api.js";
 import { html, useLoaded, useState } from "../dom.js";
 import { kindName, kindOf, leads } from "../refs.js";
 import { attempt, may } from "../state.js";
-import { Markdown, When, counted, glance } from "../text.js";
+import { Markdown, When, brief, counted, glance } from "../text.js";
 import { Badge, Dialog, Field, IconButton, ObjectActions } from "../ui/parts.js";
 import { Given } from "./given.js";
 import { FileCard, Said, Step } from "./pieces.js";
@@ -26,7 +26,7 @@ export function Turn({ turn, reread, wanted }) {
   const end = said.findLastIndex((message) => message.kind === "completion");
   const last = end < 0 ? said.length : end;
   const computed = turn.context.find((event) => event.event === "computed_context");
-  const title = said[0]?.text.slice(0, 80) || turn.turn;
+  const title = brief(said[0]?.text || "") || turn.turn;
   const line = (message) => html`<${Said} key=${message.ref} ...${props(message)} refs=${refs} agent=${turn.agent} />`;
   return html`<article class=${wanted ? "turn wanted" : "turn"} data-ref=${turn.ref} tabindex="-1" aria-label=${`Turn ${turn.ordinal}`}>
     ${said.slice(0, first).map(line)}

@@ -4,7 +4,7 @@ import { html, useLoaded, useState, useTitle } from "../dom.js";
 import { kindName, kindOf, leads } from "../refs.js";
 import { go, href } from "../router.js";
 import { attempt, mayArrange, teaching } from "../state.js";
-import { When } from "../text.js";
+import { When, brief } from "../text.js";
 import { Badge, Confirm, Loaded, ObjectActions } from "../ui/parts.js";
 import { Scores, change, useChanges } from "./parts.js";
 
@@ -20,7 +20,7 @@ export function Detail({ id }) {
 }
 
 function Whole({ memory, revisions }) {
-  useTitle(memory.memory.slice(0, 60));
+  useTitle(brief(memory.memory, 60));
   const [asking, setAsking] = useState(false);
   const { id } = memory;
   const remove = async () => {
@@ -28,7 +28,7 @@ function Whole({ memory, revisions }) {
   };
   return html`<article class="memory-whole"><h1 dir="auto">${memory.memory}</h1>
     ${memory.context && html`<p class="lead" dir="auto">${memory.context}</p>`}
-    <p class="memory-about"><${Badge}>${memory.kind}</${Badge}> <span>${memory.layer}</span> <${Badge} tone=${memory.status}>${memory.status}</${Badge}>
+    <p class="memory-about"><${Badge}>${memory.kind}</${Badge}> <span class="quiet">${memory.layer}</span> <${Badge} tone=${memory.status}>${memory.status}</${Badge}>
       ${memory.pinned && html`<${Badge} tone="accent">pinned</${Badge}>`}${memory.tags.map((tag) => html`<span class="tag" dir="auto" key=${tag}>${tag}</span>`)}
       <span class="quiet">revision ${memory.revision}</span><span class="grow"></span><${ObjectActions} ref_=${memory.ref} title=${memory.memory} remember=${false} /></p>
     ${memory.superseded_by && html`<p class="notice"><a href=${href(["memories", memory.superseded_by])}>Another memory</a> stands in its place.</p>`}

@@ -1,7 +1,7 @@
 // Memories: what is held, what waits for a word, what every turn begins with, what would be tidied up.
 import { html, useTitle } from "../dom.js";
 import { href, route } from "../router.js";
-import { may, mayArrange, proposals, teaching } from "../state.js";
+import { may, mayArrange, me, proposals, teaching } from "../state.js";
 import { Lacks, Tabs } from "../ui/parts.js";
 import { Detail } from "./detail.js";
 import { Hotset } from "./hotset.js";
@@ -11,6 +11,11 @@ import { Reconcile } from "./reconcile.js";
 
 const VIEWS = { list: List, proposals: Proposals, hotset: Hotset, reconcile: Reconcile };
 const NAMES = { list: "All", proposals: "Proposals", hotset: "Hotset", reconcile: "Tidy up" };
+
+function NotTidying() {
+  if (me.value.agent) return html`<p class="notice">Only the person tidies up, not an agent.</p>`;
+  return html`<${Lacks} what="tidy up" grants=${["mem:write"]} />`;
+}
 
 export function Memories() {
   useTitle("Memories");
@@ -25,5 +30,5 @@ export function Memories() {
   return html`<div class="column"><div class="page-head"><h1>Memories</h1>
       ${(may("mem:write") || may("mem:propose")) && html`<button type="button" class="primary" onClick=${() => (teaching.value = {})}>${may("mem:write") ? "Remember" : "Propose"} something</button>`}</div>
     <${Tabs} label="Views of memories" tabs=${tabs} chosen=${view} />
-    ${view === "reconcile" && !tidies ? html`<${Lacks} what="tidy up, which is the person's" grants=${["mem:write"]} />` : html`<${View} key=${view} />`}</div>`;
+    ${view === "reconcile" && !tidies ? html`<${NotTidying} />` : html`<${View} key=${view} />`}</div>`;
 }

@@ -3,7 +3,7 @@ import { bytes, call, upload } from "../api.js";
 import { html, useEffect, useLoaded, useRef, useState, useTitle } from "../dom.js";
 import { go, href, route } from "../router.js";
 import { attempt, may } from "../state.js";
-import { Marks, When, counted, size } from "../text.js";
+import { Marks, When, brief, counted, size } from "../text.js";
 import { Badge, Confirm, Drop, Empty, Lacks, Loaded, More, ObjectActions, save } from "../ui/parts.js";
 import { Sending, useSending } from "../ui/sending.js";
 
@@ -66,7 +66,7 @@ function Chunk({ chunk, wanted, words }) {
   useEffect(() => {
     if (wanted) at.current.scrollIntoView({ block: "center" });
   }, [wanted]);
-  return html`<li ref=${at} class=${wanted ? "chunk wanted" : "chunk"}><p class="chunk-head"><span class="quiet">${chunk.number + 1}${chunk.page ? `, page ${chunk.page}` : ""}</span> <span dir="auto">${chunk.headings.join(" › ")}</span><span class="grow"></span><${ObjectActions} ref_=${chunk.ref} title=${chunk.text.slice(0, 80)} /></p>
+  return html`<li ref=${at} class=${wanted ? "chunk wanted" : "chunk"}><p class="chunk-head"><span class="quiet">${chunk.number + 1}${chunk.page ? `, page ${chunk.page}` : ""}</span> <span dir="auto">${chunk.headings.join(" › ")}</span><span class="grow"></span><${ObjectActions} ref_=${chunk.ref} title=${brief(chunk.text)} /></p>
     <div class="plain"><${Marks} text=${chunk.text} words=${words} /></div></li>`;
 }
 

@@ -89,7 +89,8 @@ function Everything() {
     changed();
     go(["chat"]);
   };
-  return html`<div class="actions start"><button type="button" class="danger" onClick=${() => setAsking(true)}>Forget everything…</button></div>
+  return html`<p>Or everything at once. Your name is asked for before.</p>
+    <div class="actions start"><button type="button" class="danger" onClick=${() => setAsking(true)}>Forget everything…</button></div>
     ${asking && html`<${Confirm} title=${app ? "Forget all that this app recorded?" : "Forget everything?"} action="Forget everything for good" word=${user} onDo=${forget} onClose=${() => setAsking(false)}>
       <p>Conversations with their files, memories with their history, documents, boards, and what waits to be answered go, at once. Nobody can bring them back. Your tokens stay until they are revoked.</p></${Confirm}>`}`;
 }

@@ -4,7 +4,7 @@ import { html, useEffect, useLoaded, useState, useTitle } from "../dom.js";
 import { escapeId, leads } from "../refs.js";
 import { href, route, settle } from "../router.js";
 import { may, me } from "../state.js";
-import { Marks, When, glance } from "../text.js";
+import { Marks, When, brief, glance } from "../text.js";
 import { Why } from "../ui/why.js";
 import { Badge, Empty, Field, Loaded, ObjectActions, Tabs } from "../ui/parts.js";
 
@@ -64,7 +64,7 @@ export function Search() {
   const tabs = REALMS.filter(([name]) => !name || readable(name)).map(([name, label]) => ({ name, label, href: href(["search"], { ...asked, in: name }) }));
   return html`<div class="column"><h1>Search</h1>
     <form role="search" class="search-form" onSubmit=${send}>
-      <input type="search" autofocus=${!asked.q} dir="auto" aria-label="Search everything" placeholder="A word, or a question in any language" value=${text} onInput=${(e) => setText(e.target.value)} />
+      <input type="search" autofocus=${!asked.q} dir="auto" aria-label="Search everything" placeholder="Words, or a question" value=${text} onInput=${(e) => setText(e.target.value)} />
       <button class="primary">Search</button></form>
     <${Tabs} label="Where to search" tabs=${tabs} chosen=${asked.in || ""} />
     ${["", "conv"].includes(asked.in || "") && html`<${Filters} asked=${asked} put=${put} />`}
@@ -103,7 +103,7 @@ function Realm({ found, asked, alone }) {
 function Hit({ hit }) {
   return html`<li class="hit"><p class="hit-head"><a href=${leads(hit.ref)} dir="auto">${hit.title}</a>
       ${hit.place && html`<span class="quiet" dir="auto">${hit.place}</span>`}${hit.at && html`<${When} at=${hit.at} />`}
-      <${ObjectActions} ref_=${hit.ref} title=${hit.text.slice(0, 80)} /></p>
+      <${ObjectActions} ref_=${hit.ref} title=${brief(hit.text)} /></p>
     <p class="hit-text"><${Marks} text=${glance(hit.text)} words=${hit.matched} /></p>
     ${hit.explain && html`<${Why} explain=${hit.explain} score=${hit.score} roles=${hit.roles} />`}</li>`;
 }

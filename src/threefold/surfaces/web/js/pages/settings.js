@@ -34,7 +34,7 @@ function Who() {
   if (!me.value) return null;
   const { user, tenant, app, agent, grants } = me.value;
   return html`<p>You are <strong><bdi>${user}</bdi></strong>${tenant !== "default" && html` of <bdi>${tenant}</bdi>`}${agent && html`, as the agent <bdi>${agent}</bdi>, which suggests`}${app && html`, and see what <bdi>${app}</bdi> recorded`}. ${
-    grants ? html`Granted ${grants.length === 1 ? "is" : "are"} ${grants.length ? grants.map((grant, at) => html`${at ? ", " : ""}<code>${grant}</code>`) : "nothing"}.` : "You may do everything."}</p>`;
+    grants ? html`You were granted ${grants.length ? grants.map((grant, at) => html`${at ? ", " : ""}<code>${grant}</code>`) : "nothing"}.` : "You may do everything."}</p>`;
 }
 
 /** Which services this person may use here. */
