@@ -243,6 +243,88 @@ def test_what_waits_for_room_is_cancelled_before_it_begins(db: threefold.Threefo
     assert (turn.status, said(turn)) == ("cancelled", [("prompt", "never run")])
 
 
+@pytest.mark.capability("door.withdraw")
+def test_what_waits_is_withdrawn_alone_and_viewers_see_it_go(db: threefold.Threefold) -> None:
+    async def play(kernel: Kernel, door: Door) -> Any:
+        gate = Gate()
+        kernel.agents.register(gate, name="gate")
+        first, viewer = await sent(door, "please wait", "alice", "trip")
+        await gate.begun.wait()
+        menu = [("menu.txt", b"soup")]
+        one = await door.submit("and food", "alice", "trip", kind="followup", attachments=menu, key="k")
+        other = await door.submit("another thing", "alice", "trip")
+        await viewer.until(lambda event: event.data.get("value", {}).get("submission") == other.submission)
+        for stranger in ({"owner": "bob"}, {"owner": "alice", "tenant": "else"}, {"owner": "alice", "agent": "gate"}):
+            with pytest.raises(NotFound, match="does not wait in conversation 'trip'"):
+                await door.withdraw(conversation="trip", submission=one.submission, **stranger)
+        taken = await door.withdraw("alice", "trip", one.submission)
+        assert (taken.id, taken.text, taken.attachments[0].name) == (one.submission, "and food", "menu.txt")
+        await viewer.until(lambda event: event.data.get("name") == "threefold.withdrawn")
+        with pytest.raises(NotFound, match="any more"):
+            await door.withdraw("alice", "trip", one.submission)
+        with pytest.raises(Conflict, match="is in the turn that runs"):
+            await door.withdraw("alice", "trip", first.submission)
+        again = await door.submit("and food", "alice", "trip", kind="followup", attachments=menu, key="k")
+        assert again.joined == "repeated"
+        assert [each.id for each in door.lane("alice", "trip").waiting] == [other.submission]
+        gate.open.set()
+        return one, await viewer.ends(2)
+
+    one, told = played(db, play)
+    assert custom(told, "withdrawn") == [{"submission": one.submission}]
+    assert [said(turn)[0] for turn in turns(db)] == [("prompt", "please wait"), ("prompt", "another thing")]
+
+
+@pytest.mark.capability("door.withdraw")
+def test_where_all_that_waited_is_withdrawn_no_turn_follows(db: threefold.Threefold) -> None:
+    async def play(kernel: Kernel, door: Door) -> Any:
+        gate = Gate()
+        kernel.agents.register(gate, name="gate")
+        _, viewer = await sent(door, "please wait", "alice", "trip")
+        await gate.begun.wait()
+        only = await door.submit("and food", "alice", "trip")
+        await door.withdraw("alice", "trip", only.submission)
+        after = Viewer(door, "alice", "trip", after=only.after)
+        nothing = custom(await after.until(lambda event: True), "recorded")
+        assert [each["turn"] for each in nothing] == [None]
+        gate.open.set()
+        await viewer.ends()
+        lane = door.lane("alice", "trip")
+        assert (lane.waiting, lane.next) == ((), None)
+        later, viewer = await sent(door, "later", "alice", "trip")
+        await viewer.ends()
+        return only, later
+
+    only, later = played(db, play)
+    assert only.turn != later.turn
+    assert [said(turn)[0][1] for turn in turns(db)] == ["please wait", "later"]
+
+
+@pytest.mark.capability("door.withdraw")
+def test_what_waits_at_another_process_is_withdrawn_from_here(open_db: Open, backend: str) -> None:
+    here = open_db()
+    there = here if backend == "memory" else open_db()
+
+    async def run() -> None:
+        async with AsyncExitStack() as stack:
+            gate = Gate()
+            kernels = [await stack.enter_async_context(Kernel(db)) for db in (here, there)]
+            for kernel in kernels:
+                kernel.agents.register(gate, name="gate")
+            doors = [await stack.enter_async_context(Door(kernel, poll=0.05)) for kernel in kernels]
+            _, near = await sent(doors[0], "please wait")
+            await gate.begun.wait()
+            waits = await doors[0].submit("and food", "alice", "trip")
+            await near.until(lambda event: event.data.get("value", {}).get("joined") == "queued")
+            await doors[1].withdraw("alice", "trip", waits.submission)
+            await near.until(lambda event: event.data.get("name") == "threefold.withdrawn")
+            gate.open.set()
+            await near.ends()
+
+    asyncio.run(asyncio.wait_for(run(), WAIT))
+    assert [said(turn)[0][1] for turn in turns(here)] == ["please wait"]
+
+
 @pytest.mark.capability("door.keys")
 def test_the_same_submission_again_changes_nothing(db: threefold.Threefold) -> None:
     async def play(kernel: Kernel, door: Door) -> Any:

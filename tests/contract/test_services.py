@@ -13,6 +13,7 @@ import pytest
 import threefold
 from threefold import Caller, Resolved, Service, operation
 from threefold.errors import Conflict, Expired, Forbidden, InvalidInput, NotFound, Purged, Unavailable
+from threefold.model.scope import Scope
 from threefold.testing.fakes import Clock, HashEmbedder
 from threefold.text.tokens import count_tokens
 
@@ -176,6 +177,7 @@ def test_a_service_refuses_without_the_grant_whoever_calls_it(published: threefo
     few = published.services(Caller(alice.scope, frozenset({"mem:read"})))
     assert [each.namespace for each in few.introductions()] == ["mem"]
     assert {each.full_name for each in few.operations()} == {
+        "whoami",
         "mem_search",
         "mem_list",
         "mem_proposals",
@@ -406,6 +408,7 @@ PINNED = "conv:ar:conv_trip.turn_1.user.prompt"
 CALLS: list[tuple[str, str, dict[str, Any]]] = [
     ("all", "context", {"goal": "visa", "thread": "trip", "explain": True}),
     ("all", "context", {"goal": "visa"}), ("all", "search", {"query": "visa"}), ("conv", "list", {}),
+    ("all", "whoami", {}),
     ("conv", "search", {"query": "harbour", "snippets": ["user"], "explain": True}),
     ("conv", "search", {"query": "Alfama harbur", "group": "conversation"}),
     ("conv", "catalog", {"conversation": "trip", "ordinal": -1}), ("conv", "catalog", {"limit": 1}),
@@ -460,6 +463,7 @@ def test_what_operations_give_is_plain_and_fits_their_schema(published: threefol
     done_now = alice.services.call("mem", "reconcile", apply=True)
     named.append(("mem", "undo_reconcile", {"id": done_now["id"]}))
     end = [("mem", "reject", {"id": alice.mem.propose("a proposal").id}), ("conv", "delete", {"conversation": "trip"})]
+    end.append(("all", "forget", {"confirm": "alice"}))
     for service, name, arguments in [*CALLS, *named, *end]:
         given = alice.services.call(service, name, arguments)
         check = fastjsonschema.compile(alice.services.schema(service, name)["output"])
@@ -619,3 +623,56 @@ def test_a_later_edition_has_its_own_reference_and_the_earlier_one_keeps_its_byt
     assert alice.resolve("cnv:lisbon@1").title == "lisbon"
     with pytest.raises(NotFound):
         alice.editions("conv:fi:conv_trip.turn_1.files/plan.md")
+
+
+@pytest.mark.capability("services.whoami")
+def test_whoever_is_let_in_is_told_as_whom(published: threefold.Threefold) -> None:
+    scope = Scope("アリス", "acme", "crm", "planner")
+    for told in (None, [], ["*:read", "mem:write"]):
+        services = published.services(Caller(scope, None if told is None else frozenset(told)))
+        assert services.call("all", "whoami") == {
+            "user": "アリス", "tenant": "acme", "app": "crm", "agent": "planner", "grants": told,
+        }  # fmt: skip
+    assert published.user("alice").services.schema("all", "whoami")["grant"] == ""
+    assert [each.full_name for each in published.services(Caller(scope, frozenset())).operations()] == ["whoami"]
+
+
+EVERY = frozenset(f"{realm}:write" for realm in ("all", "conv", "mem", "doc", "cnv"))
+
+
+@pytest.mark.capability("services.forget")
+def test_a_person_forgets_everything_by_their_own_name(published: threefold.Threefold) -> None:
+    alice, bob = published.user("alice"), published.user("bob")
+    refs = fill(alice)
+    kept = fill(bob)
+    alice.cnv.board("lisbon").pin(refs["turn"])
+    for grants in ({"*:read"}, EVERY - {"doc:write"}, EVERY - {"all:write"}):
+        with pytest.raises(Forbidden, match=r"needs the grant '(all|doc):write'"):
+            published.services(Caller(alice.scope, frozenset(grants))).call("all", "forget", confirm="alice")
+    with pytest.raises(Forbidden, match="is the person's: use a handle or a token without agent"):
+        published.user("alice", agent="planner").services.call("all", "forget", confirm="alice")
+    for confirm in ("", "bob", "Alice", "alice "):
+        with pytest.raises(InvalidInput, match="must be the user's own name, 'alice'; nothing went"):
+            alice.services.call("all", "forget", confirm=confirm)
+    assert alice.resolve(refs["memory"]).value["memory"] == "prefers trains"
+    receipt = published.services(Caller(alice.scope, EVERY)).call("all", "forget", confirm="alice")
+    assert (receipt["forgot"], receipt["leftovers"]) == ("user", [])
+    assert receipt["stores"]["turns"] >= 4
+    left = [alice.conv.conversations(), alice.mem.list(), alice.doc.list(), alice.cnv.boards()]
+    assert [list(each) for each in left] == [[], [], [], []]
+    for name in ("turn", "memory", "document"):
+        with pytest.raises(NotFound):
+            alice.resolve(refs[name])
+        assert bob.resolve(kept[name])
+    assert alice.services.call("all", "forget", confirm="alice")["forgot"] == "user"
+
+
+@pytest.mark.capability("services.forget")
+def test_a_caller_of_an_app_forgets_what_that_app_recorded(published: threefold.Threefold) -> None:
+    alice, crm = published.user("alice"), published.user("alice", app="crm")
+    refs = fill(alice)
+    with crm.turn("call", turn="1") as turn:
+        turn.prompt("who called?")
+    assert crm.services.call("all", "forget", confirm="alice")["stores"]["turns"] == 1
+    assert not crm.conv.conversations()
+    assert alice.resolve(refs["turn"])

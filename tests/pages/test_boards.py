@@ -6,6 +6,7 @@ import pytest
 from http_server import Server
 from playwright.sync_api import Page, expect
 
+from pages.browsing import PHONE
 from pages.conftest import Open
 from threefold.model.board import Card
 
@@ -120,3 +121,64 @@ def test_what_an_agent_suggests_is_decided_by_the_person(new_window: Open, serve
     assert {card.state for card in server.db.user("ann").cnv.board("trip").cards()} == {"placed"}
     # What nobody publishes any more stays a card that says so.
     expect(page.get_by_text("nobody publishes 'task' here")).to_be_visible()
+
+
+class Finger:
+    """A finger on the screen of a page."""
+
+    def __init__(self, page: Page) -> None:
+        self._page, self._wire = page, page.context.new_cdp_session(page)
+
+    def drag(self, x: float, y: float, dx: float, dy: float, steps: int = 8) -> None:
+        """Put it down, move it, lift it."""
+        self._touch("touchStart", x, y)
+        for step in range(1, steps + 1):
+            self._touch("touchMove", x + dx * step / steps, y + dy * step / steps)
+        self._touch("touchEnd")
+
+    def _touch(self, what: str, *at: float) -> None:
+        points = [{"x": at[0], "y": at[1]}] if at else []
+        self._wire.send("Input.dispatchTouchEvent", {"type": what, "touchPoints": points})
+
+
+def test_a_finger_moves_resizes_and_scrolls(new_window: Open, server: Server) -> None:
+    card, board = card_of(server), server.db.user("ann").cnv.board("trip")
+    board.move(card, 20, 20)
+    board.resize(card, 240, 160)
+    board.pin("conv:conversation:lisbon", x=900, y=1200)
+    page = new_window("/#/boards/trip?as=board", viewport=PHONE, has_touch=True, is_mobile=True)
+    expect(page.get_by_text("for Friday")).to_be_visible()
+    finger, before = Finger(page), shown(page, card)
+
+    with page.expect_response("**/v1/cnv/edit"):
+        finger.drag(before["x"] + 40, before["y"] + 16, 60, 80)
+    rect = card_of(server).rect
+    assert (rect.x, rect.y) == (80, 100)
+    after = shown(page, card)
+    assert (after["x"] - before["x"], after["y"] - before["y"]) == (60, 80)
+
+    with page.expect_response("**/v1/cnv/edit"):
+        finger.drag(after["x"] + after["width"] - 12, after["y"] + after["height"] - 12, -30, 50)
+    rect = card_of(server).rect
+    assert (rect.w, rect.h) == (210, 210)
+
+    # Elsewhere on the board a finger scrolls it, in both directions, and moves nothing.
+    place = page.locator(".board-scroll")
+    box = place.bounding_box()
+    assert box is not None
+    for way, dx, dy in (("scrollTop", 0, -200), ("scrollLeft", -200, 0)):
+        finger.drag(box["x"] + box["width"] - 20, box["y"] + box["height"] - 20, dx, dy)
+        page.wait_for_function("([each, way]) => each[way] > 100", arg=[place.element_handle(), way])
+    assert card_of(server).rect == rect
+    # A tap on a button of the card is that button's.
+    place.evaluate("each => each.scrollTo(0, 0)")
+    page.locator(f"[data-card='{card.id}']").get_by_role("button", name="Comments: 0").tap()
+    expect(page.get_by_role("dialog", name="Comments")).to_be_visible()
+
+
+def test_a_board_that_is_not_there_says_so_and_is_made(new_window: Open, server: Server) -> None:
+    page = new_window("/#/boards/porto")
+    expect(page.get_by_text("There is no board of this name")).to_be_visible()
+    page.get_by_role("button", name="Make it").click()
+    expect(page.get_by_text("Nothing lies here yet")).to_be_visible()
+    assert server.db.user("ann").cnv.board("porto").get().title == "porto"

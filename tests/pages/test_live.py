@@ -7,11 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from conftest import Address
 from http_server import Server
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
-from pages.browsing import PHONE, WIDE
+from pages.browsing import PHONE, WIDE, audit, window
 from pages.conftest import Open
+from pages.killed_server import killed
 from threefold.host.run import Run
 
 
@@ -150,3 +152,75 @@ def test_what_could_not_be_sent_stays_and_is_sent_once(new_window: Open, server:
     expect(page.get_by_label("Message")).to_have_value("")
     expect(page.get_by_role("article", name="Turn 1")).to_be_visible()
     assert len(server.db.user("ann").conv.turns("talk")) == 1
+
+
+def test_what_waits_is_withdrawn_and_the_others_stay(new_window: Open, server: Server, slow: Slow) -> None:
+    one = new_window("/#/chat/talk", viewport=PHONE)
+    send(one, "When does it leave?")
+    expect(one.get_by_text("First this.").first).to_be_visible()
+    for text in ("And on Sunday?", "And by train?"):
+        send(one, text)
+        expect(one.get_by_text(text)).to_be_in_viewport()
+    other = new_window("/#/chat/talk")
+    waiting = [page.get_by_role("region", name="What waits") for page in (one, other)]
+    expect(waiting[1].get_by_text("And on Sunday?")).to_be_visible()
+    assert audit(one) == []
+    waiting[0].get_by_role("button", name="Withdraw And on Sunday?").press("Enter")
+    expect(one.get_by_text("Withdrawn: it is not sent")).to_be_visible()
+    # Whoever looks sees it go.
+    for each in waiting:
+        expect(each.get_by_text("And on Sunday?")).to_have_count(0)
+        expect(each.get_by_text("And by train?")).to_be_visible()
+    slow.go_on.set()
+    expect(one.get_by_role("article", name="Turn 2").get_by_text("for 'And by train?'")).to_be_visible()
+    conv = server.db.user("ann").conv
+    said = [conv.turn(f"conv:ar:conv_talk.turn_{each.turn}.turn.log").messages[0].text for each in conv.turns("talk")]
+    assert said == ["When does it leave?", "And by train?"]
+
+
+def test_what_runs_already_is_not_withdrawn_and_the_page_says_so(new_window: Open, slow: Slow) -> None:
+    page = new_window("/#/chat/talk")
+    send(page, "When does it leave?")
+    expect(page.get_by_text("First this.").first).to_be_visible()
+    send(page, "And on Sunday?")
+    # This window is slow to hear that the turn has ended.
+    page.route("**/v1/lanes/talk", lambda route: route.abort())
+    slow.go_on.set()
+    expect(page.get_by_role("article", name="Turn 1")).to_be_visible()
+    page.get_by_role("button", name="Withdraw And on Sunday?").click()
+    expect(
+        page.get_by_text("does not wait in conversation 'talk'").or_(page.get_by_text("is in the turn that runs"))
+    ).to_be_visible()
+
+
+@pytest.mark.parametrize("backend", ["sqlite", "postgres"])
+def test_a_server_is_killed_and_the_page_recovers_by_itself(browser: Browser, backend: str, tmp_path: Path) -> None:
+    address = Address(backend, tmp_path)
+    with killed(address.name) as server, window(browser, server.url) as page:
+        page.goto("/#/chat/trip")
+        send(page, "Plan it slowly")
+        runs = page.get_by_role("article", name="The turn that runs")
+        expect(runs.get_by_text("First this.").first).to_be_visible()
+        send(page, "And on Sunday?")
+        waiting = page.get_by_role("region", name="What waits")
+        expect(waiting.get_by_text("And on Sunday?")).to_be_visible()
+
+        server.kill()
+        broken = page.get_by_text("The connection is broken")
+        expect(broken).to_be_in_viewport()
+        for text in ("Plan it slowly", "First this."):
+            expect(runs.get_by_text(text).first).to_be_visible()
+        expect(waiting.get_by_text("And on Sunday?")).to_be_visible()
+
+        server.start()
+        failed, answered = (page.get_by_role("article", name=f"Turn {number}") for number in (1, 2))
+        for _ in range(2):  # as it comes, and once more after a reload
+            expect(failed.get_by_text("Plan it slowly")).to_be_visible()
+            expect(failed.get_by_text("This turn failed: the process that ran it stopped.")).to_be_visible()
+            expect(answered.get_by_text("And on Sunday?", exact=True)).to_be_visible()
+            expect(answered.get_by_text("Then that, for 'And on Sunday?'.")).to_be_visible()
+            expect(page.get_by_role("article")).to_have_count(2)
+            expect(waiting).to_have_count(0)
+            expect(broken).to_have_count(0)
+            page.reload()
+    address.give_back()

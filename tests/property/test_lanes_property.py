@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 import threefold
-from threefold.errors import Conflict
+from threefold.errors import Conflict, NotFound
 from threefold.realms.conv.lanes.arriving import draft
 from threefold.realms.conv.lanes.values import Running
 from threefold.testing.contract.desk import NOW
@@ -190,6 +190,19 @@ class Lanes(RuleBasedStateMachine):
         there = model.running is not None and not model.closed and not model.cancelled
         assert self.lanes(process).cancel(self.key) == there
         model.cancelled = model.cancelled or there
+
+    @rule(process=PROCESSES, place=st.integers(0, MOST))
+    def withdraw(self, process: int, place: int) -> None:
+        """Take back what waits; what runs, or is not there any more, stays as it is."""
+        model, lanes = self.model, self.lanes(process)
+        if place < len(model.waiting):
+            assert lanes.withdraw(self.key, model.waiting[place]).id == model.waiting.pop(place)
+        elif model.running is not None:
+            with pytest.raises(Conflict):
+                lanes.withdraw(self.key, model.running[-1])
+        else:
+            with pytest.raises(NotFound):
+                lanes.withdraw(self.key, "s0")
 
     @rule(seconds=st.sampled_from([1, 10, 29, 30, 31]))
     def time_passes(self, seconds: int) -> None:

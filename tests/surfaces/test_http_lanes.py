@@ -136,6 +136,36 @@ def test_a_turn_is_stopped_and_recorded_as_cancelled(server: Server) -> None:
         assert client.post("/v1/lanes/trip/cancel", json={}).json() == {"cancelled": False}
 
 
+def test_what_waits_is_withdrawn_by_its_address(server: Server) -> None:
+    with server.client() as client:
+        waits = Waits()
+        server.live.kernel.agents.register(Agent("waits", "waits", executor=waits))
+        viewer = Viewer(server, agent="waits")
+        sent = client.post("/v1/lanes/trip", json={"text": "Plan", "agent": "waits"}).json()
+        assert waits.begun.wait(30)
+        more = [
+            client.post("/v1/lanes/trip", json={"text": text, "agent": "waits"}).json()
+            for text in ("by 電車", "on foot")
+        ]
+        here = "/v1/lanes/trip/submissions"
+        taken = client.delete(f"{here}/{more[0]['submission']}", params={"agent": "waits"})
+        assert (taken.status_code, taken.json()["text"]) == (200, "by 電車")
+        problem(client.delete(f"{here}/{more[0]['submission']}", params={"agent": "waits"}), 404)
+        problem(client.delete(f"{here}/{more[1]['submission']}"), 404)  # in the lane of no agent
+        problem(client.delete(f"{here}/{sent['submission']}", params={"agent": "waits"}), 409)
+        problem(client.post(f"{here}/{more[1]['submission']}", json={}), 405)
+        for grants in (["*:read"], ["*:read", "conv:write"]):
+            with server.client(server.token("bob", grants=grants)) as bob:
+                status = 404 if "conv:write" in grants else 403
+                problem(bob.delete(f"{here}/{more[1]['submission']}", params={"agent": "waits"}), status)
+        lane = client.get("/v1/lanes/trip", params={"agent": "waits"}).json()
+        assert [each["text"] for each in lane["waiting"]] == ["on foot"]
+        waits.go.set()
+        told = viewer.ends(2)
+        gone = [each["value"] for each in told if each.get("name") == "threefold.withdrawn"]
+        assert gone == [{"submission": more[0]["submission"]}]
+
+
 @pytest.mark.parametrize(
     ("body", "status"),
     [

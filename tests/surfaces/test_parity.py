@@ -119,7 +119,8 @@ def test_what_is_refused_is_refused_with_the_same_words(store: Path, capsys: pyt
         ("conv", "search", {}), ("conv", "search", {"query": "x", "limit": 0}), ("mem", "get", {"id": "mem_0"}),
         ("cnv", "get", {"board": "nowhere"}), ("cnv", "move", {"board": "lisbon", "card": "x", "x": 1, "y": 2}),
         ("doc", "search", {"query": "x", "filter": {"a": {"nope": 1}}}), ("conv", "get", {"ref": "nonsense"}),
-        ("all", "fetch", {"id": "task:issue:9"}), ("mem", "list", {"cursor": "x"}),
+        ("all", "fetch", {"id": "task:issue:9"}), ("mem", "list", {"cursor": "x"}), ("all", "forget", {}),
+        ("all", "forget", {"confirm": "bob"}), ("all", "whoami", {"user": "bob"}),
     ]  # fmt: skip
     with threefold.open(store, embedder=None, background=False) as db:
         for namespace, name, given in wrong:

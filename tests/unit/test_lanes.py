@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from threefold.errors import Conflict, IntegrityError, InvalidInput
+from threefold.errors import Conflict, IntegrityError, InvalidInput, NotFound
 from threefold.realms.conv.lanes import changing, keeping
 from threefold.realms.conv.lanes.arriving import draft
 from threefold.realms.conv.lanes.values import Attached, Key, Lane, LaneView, Sent
@@ -107,6 +107,20 @@ def test_what_runs_is_cancelled_and_what_waits_is_stopped() -> None:
     stopped = changing.stop(waiting, "me", NOW, NOW + LEASE)
     assert stopped.running is not None
     assert (stopped.running.closed, stopped.running.cancelled, stopped.waiting) == (True, True, ())
+
+
+def test_what_waits_is_withdrawn_and_nothing_else_is() -> None:
+    lane = accepted(running("a"), "b", "c", kind="followup")
+    left = changing.withdraw(lane, "b")
+    assert ([each.id for each in left.waiting], left.next, left.running) == (["c"], "turn of b", lane.running)
+    none = changing.withdraw(left, "c")
+    assert (none.waiting, none.next) == ((), "")
+    assert changing.take(changing.end(none, "me", "turn of a"), "me", NOW, NOW + LEASE).running is None
+    with pytest.raises(Conflict, match="'a' is in the turn that runs; cancel that, only what waits"):
+        changing.withdraw(lane, "a")
+    for id_ in ("b", "", "x"):
+        with pytest.raises(NotFound, match=r"does not wait in conversation 'trip' \(any more\)"):
+            changing.withdraw(left, id_)
 
 
 def test_keys_are_remembered_the_last_ones() -> None:

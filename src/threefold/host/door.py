@@ -21,7 +21,7 @@ from threefold.host.viewing import Viewer
 from threefold.model.kinds import SubmissionKind
 from threefold.model.scope import check_id
 from threefold.realms.conv.lanes.arriving import Draft, File, draft
-from threefold.realms.conv.lanes.values import Accepted, LaneKey, LaneView
+from threefold.realms.conv.lanes.values import Accepted, LaneKey, LaneView, Sent
 from threefold.realms.conv.recorder import new_turn_id
 
 _P = ParamSpec("_P")
@@ -151,9 +151,7 @@ class Door:
         now, rule = self._lanes.clock(), self._lanes.redact
         made = await self._within(draft, new_turn_id(), kind, text, now, attachments, context, key, author, rule)
         accepted = await self._within(self._accepted, lane, made)
-        holding = self._turns.holdings.get(lane)
-        if holding is not None:
-            holding.notice()
+        self._turns.notice(lane)
         self._run(lane)
         return accepted
 
@@ -181,9 +179,7 @@ class Door:
         """
         key = self._key(owner, conversation, agent, tenant)
         if await self._within(self._lanes.cancel, key, turn):
-            holding = self._turns.holdings.get(key)
-            if holding is not None:
-                holding.notice()
+            self._turns.notice(key)
             return True
         stopped = await self._within(self._lanes.stop, key, self._hold.holder, self._hold.lease, turn)
         if stopped is None:
@@ -191,6 +187,20 @@ class Door:
         await self._turns.run(key, stopped)
         self._run(key)
         return True
+
+    async def withdraw(
+        self, owner: str, conversation: str, submission: str, tenant: str | None = None, agent: str | None = None
+    ) -> Sent:
+        """Take back one submission that waits, and give it; what waits beside it stays. Its key stays used.
+
+        Raises:
+            Conflict: a turn has it already. NotFound: nothing waits under this id (any more). InvalidInput: an argument
+            is malformed. Forbidden: the conversation is another app's.
+        """
+        key = self._key(owner, conversation, agent, tenant)
+        sent = await self._within(self._lanes.withdraw, key, check_id(submission, "submission"))
+        self._turns.notice(key)
+        return sent
 
     def lane(self, owner: str, conversation: str, tenant: str | None = None, agent: str | None = None) -> LaneView:
         """What runs in a lane, since when and with which submissions, and what waits. A plain call, not awaited."""

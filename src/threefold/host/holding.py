@@ -118,7 +118,7 @@ class Holding:
             self._task.cancel(why)
 
     def notice(self) -> None:
-        """Something was sent, or the turn cancelled: look at the lane at once."""
+        """Something was sent or withdrawn, or the turn cancelled: look at the lane at once."""
         self._woken.set()
 
     def told(self, events: Iterable[dict[str, Any]]) -> None:
@@ -166,8 +166,25 @@ class Holding:
             if sent.id not in self._told_waiting:
                 self._told_waiting.add(sent.id)
                 self.told(self.teller.accepted(sent, lane.next, "folded" if place else "queued"))
+        self._tell_withdrawn(lane)
         if running.cancelled and self.stopping is None:
             self.stop("cancelled")
+
+    def _tell_withdrawn(self, lane: Lane) -> None:
+        """What waited a moment ago and does not any more was withdrawn: while this turn runs no other one takes it."""
+        for submission in sorted(self._told_waiting - {each.id for each in lane.waiting}):
+            self._told_waiting.discard(submission)
+            self.told(self.teller.withdrawn(submission))
+
+    async def look_once_more(self) -> None:
+        """Before the last events: of what viewers know to wait something may have been withdrawn since."""
+        if not self._told_waiting:
+            return
+        try:
+            async with self._noticing:
+                self._tell_withdrawn(await within(self._threads, self._lanes.lane, self._key))
+        except ThreefoldError as error:
+            _log.warning("lane of conversation %r: %s", self._key.conversation, error)
 
     async def _load(self, sent: Sequence[Sent]) -> None:
         """Take in what came for this turn, with its bytes; told when the agent may take it."""

@@ -1,8 +1,9 @@
 """What happens in a turn as events of AG-UI (https://docs.ag-ui.com), in plain JSON; and the log of them. Pure.
 
 What the protocol has no name for are its CUSTOM events: `threefold.accepted` (a submission, and what became of it),
-`threefold.context` (what the agent was given), `threefold.file`, `threefold.panel`, and `threefold.recorded` (a turn as
-it is recorded, in place of events that cannot be given any more).
+`threefold.withdrawn` (one that waited does not any more), `threefold.context` (what the agent was given),
+`threefold.file`, `threefold.panel`, and `threefold.recorded` (a turn as it is recorded, in place of events that cannot
+be given any more).
 """
 
 from __future__ import annotations
@@ -133,6 +134,10 @@ class Teller:
     def accepted(self, sent: Sent, turn: str, joined: Joined) -> Iterator[dict[str, Any]]:
         """A submission was accepted, for this turn or the next one."""
         yield self._custom("accepted", {**sent.as_json(), "turn": turn, "joined": joined})
+
+    def withdrawn(self, submission: str) -> Iterator[dict[str, Any]]:
+        """A submission that waited for the next turn was taken back."""
+        yield self._custom("withdrawn", {"submission": submission})
 
     def told(self, event: Event) -> Iterator[dict[str, Any]]:
         """Something happened, as the kernel tells it."""

@@ -35,6 +35,12 @@ class Turns:
         self._kernel, self._lanes, self._hold, self._logs = kernel, lanes, hold, logs
         self.holdings: dict[LaneKey, Holding] = {}
 
+    def notice(self, key: LaneKey) -> None:
+        """The lane of a turn that may run here was changed: look at it at once."""
+        holding = self.holdings.get(key)
+        if holding is not None:
+            holding.notice()
+
     async def run(self, key: LaneKey, running: Running) -> None:
         """Run a turn to its end, or end one that was left by its holder or cancelled before it began.
 
@@ -77,6 +83,7 @@ class Turns:
             return
         if outcome is None or not outcome.ref:
             await self._record(key, holding.turn, status, error, holding.log)
+        await holding.look_once_more()
         last = list(holding.teller.ended(status, error, self._result(key, holding.turn, outcome)))
         await holding.share_end(last)
         await within(self._kernel.work.pools.store, self._lanes.end, key, self._hold.holder, holding.turn)

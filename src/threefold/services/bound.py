@@ -106,5 +106,5 @@ class Services:
         )
 
     def _offered(self, service: Service) -> bool:
-        grants = [each.grant for each in service.operations.values()] or [f"{service.namespace}:read"]
+        grants = [each.grant for each in service.operations.values() if each.grant] or [f"{service.namespace}:read"]
         return any(map(self._caller.may, grants))

@@ -35,8 +35,10 @@ class Caller:
     grants: frozenset[str] | None = None
 
     def may(self, grant: str) -> bool:
-        """Whether a grant was given."""
-        return self.grants is None or grant in self.grants or f"*:{grant.rpartition(':')[2]}" in self.grants
+        """Whether a grant was given; what needs none has an empty one."""
+        if not grant or self.grants is None:
+            return True
+        return grant in self.grants or f"*:{grant.rpartition(':')[2]}" in self.grants
 
     def need(self, grant: str) -> None:
         """Refuse without the grant.
@@ -55,24 +57,28 @@ class Marked(msgspec.Struct, frozen=True):
     access: Access
     destructive: bool
     idempotent: bool
+    free: bool = False
 
 
-def operation(access: Access = "read", destructive: bool = False, idempotent: bool | None = None) -> Callable[[F], F]:
+def operation(
+    access: Access = "read", destructive: bool = False, idempotent: bool | None = None, free: bool = False
+) -> Callable[[F], F]:
     """Make a method of a `Service` one that is called by name: `method(self, caller, …plain values…)`.
 
     Its schema comes from its annotations (`Annotated[str, "what it is"]` describes a parameter), its introduction from
     its docstring: the first line, and all of it. Whoever calls it, the grant `<namespace>:<access>` is needed.
     `destructive` says that something is lost for good, `idempotent` that a second call changes nothing more (reading
-    never does).
+    never does). What is `free` needs no grant: whoever was let in may call it.
     """
     if access not in get_args(Access):
         raise InvalidInput(f"access {access!r} must be one of {', '.join(get_args(Access))}")
-    marked = Marked(access, destructive, access == "read" if idempotent is None else idempotent)
+    marked = Marked(access, destructive, access == "read" if idempotent is None else idempotent, free)
 
     def mark(function: F) -> F:
         @functools.wraps(function)
         def granted(self: Any, caller: Caller, *values: Any, **named: Any) -> Any:
-            caller.need(f"{self.namespace}:{access}")
+            if not free:
+                caller.need(f"{self.namespace}:{access}")
             return function(self, caller, *values, **named)
 
         setattr(granted, _MARK, marked)
@@ -94,13 +100,14 @@ class Operation:
     gives: Mapping[str, Any]
     destructive: bool
     idempotent: bool
+    free: bool
     _run: Callable[..., Any] = field(repr=False)
     _struct: type[msgspec.Struct] = field(repr=False)
 
     @property
     def grant(self) -> str:
-        """What a caller needs."""
-        return f"{self.namespace}:{self.access}"
+        """What a caller needs; empty for nothing."""
+        return "" if self.free else f"{self.namespace}:{self.access}"
 
     @property
     def full_name(self) -> str:
@@ -151,6 +158,7 @@ def operation_of(namespace: str, name: str, bound: Callable[..., Any], marked: M
         schema_of(hints.get("return", dict[str, Any])),
         marked.destructive,
         marked.idempotent,
+        marked.free,
         bound,
         struct,
     )

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final, NamedTuple, TypedDict
 
 from msgspec import Meta
 
+from threefold.errors import Forbidden, InvalidInput
 from threefold.model.context import ComputedContext, ThreadPart
 from threefold.model.resolved import cut
 from threefold.model.times import iso
@@ -20,6 +21,7 @@ from threefold.text.tokens import count_tokens
 Budget = Annotated[int, Meta(ge=1, le=200_000, description="tokens at most")]
 Refs = Annotated[list[str], Meta(min_length=1, max_length=100, description="references of any namespace")]
 _TITLE: Final = 100
+_REALMS: Final = ("conv", "mem", "doc", "cnv")
 
 
 class Result(TypedDict):
@@ -47,6 +49,16 @@ class Fetched(TypedDict):
     metadata: dict[str, Any]
 
 
+class Me(TypedDict):
+    """As whom one is here; `grants` are null where all were given."""
+
+    user: str
+    tenant: str
+    app: str | None
+    agent: str | None
+    grants: list[str] | None
+
+
 class _Hit(NamedTuple):
     score: float
     result: Result
@@ -60,7 +72,7 @@ class Everything(RealmService, Service):
     about = (
         "`context` is what an agent should see for a request, computed under a budget. `search` looks into the record, "
         "memory and documents; `fetch` gives what a result names as text; `describe` tells what several references "
-        "name. Each realm's own service does more."
+        "name, `whoami` as whom one is here. Each realm's own service does more."
     )
 
     def __init__(self, of: Of, registry: Registry) -> None:
@@ -81,7 +93,7 @@ class Everything(RealmService, Service):
 
         One text under a budget of tokens, every piece quoted with a label, and the reference behind each label.
         """
-        for realm in ("conv", "mem", "doc", "cnv"):
+        for realm in _REALMS:
             caller.need(f"{realm}:read")
         found = self._of(caller).context(goal, thread, budget, engine)
         return {
@@ -119,6 +131,30 @@ class Everything(RealmService, Service):
         """Get what references name, now, several at once; what cannot be seen says why."""
         found = Services(self._registry, caller).objects.describe(refs, size)
         return {"objects": [each.as_json() for each in found.values()]}
+
+    @operation(free=True)
+    def whoami(self, caller: Caller) -> Me:
+        """Tell as whom one is here: user, tenant, app, agent, and what was granted; null grants are all of them."""
+        scope, grants = caller.scope, None if caller.grants is None else sorted(caller.grants)
+        return {"user": scope.user, "tenant": scope.tenant, "app": scope.app, "agent": scope.agent, "grants": grants}
+
+    @operation("write", destructive=True, idempotent=True)
+    def forget(
+        self, caller: Caller, confirm: Annotated[str, "the user's own name, as `whoami` gives it"]
+    ) -> dict[str, Any]:
+        """Forget everything of the user, for good: conversations, memories, documents, boards, what waits.
+
+        From every file of the store. It is the person's alone, and needs the write grants of all realms. Of a caller of
+        one app it is what that app recorded. The receipt lists what went.
+        """
+        for realm in _REALMS:
+            caller.need(f"{realm}:write")
+        if caller.scope.agent is not None:
+            raise Forbidden("forgetting everything is the person's: use a handle or a token without agent")
+        if confirm != caller.scope.user:
+            own = caller.scope.user
+            raise InvalidInput(f"confirm {confirm[:100]!r} must be the user's own name, {own!r}; nothing went")
+        return self._conv(caller).forget().as_json()
 
     def _turns(self, caller: Caller, query: str, limit: int) -> Iterator[_Hit]:
         if caller.may("conv:read"):

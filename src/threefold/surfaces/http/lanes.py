@@ -78,6 +78,7 @@ def routes() -> list[Route]:
     return [
         Exact("/v1/lanes/{conversation}", _lane, ["GET", "POST"]),
         Exact("/v1/lanes/{conversation}/cancel", _cancel, ["POST"]),
+        Exact("/v1/lanes/{conversation}/submissions/{submission}", _withdraw, ["DELETE"]),
         Exact("/v1/lanes/{conversation}/events", _events),
     ]
 
@@ -124,6 +125,15 @@ async def _cancel(request: Request) -> Response:
     owner, tenant, _ = _whose(request, guest)
     stopped = await _door(request).cancel(owner, request.path_params["conversation"], given.turn, tenant, given.agent)
     return JSONResponse({"cancelled": stopped})
+
+
+async def _withdraw(request: Request) -> Response:
+    """Take back what waits; what was taken back is the answer."""
+    guest = await _admitted(request, "conv:write")
+    owner, tenant, agent = _whose(request, guest)
+    named = request.path_params
+    sent = await _door(request).withdraw(owner, named["conversation"], named["submission"], tenant, agent)
+    return JSONResponse(sent.as_json())
 
 
 async def _events(request: Request) -> Response:

@@ -115,7 +115,8 @@ def _operation(place: _Place) -> dict[str, Any]:
         described["requestBody"] = {"required": bool(needed), "content": {"application/json": {"schema": schema}}}
     if operation.access != "read":
         parameters.append(_KEY)
-    about = {"summary": operation.line, "description": operation.about, "x-grant": operation.grant}
+    needs = {"x-grant": operation.grant} if operation.grant else {}
+    about = {"summary": operation.line, "description": operation.about, **needs}
     return _whole({
         "operationId": _id_of(place), "tags": [operation.namespace], **about,
         **({"parameters": parameters} if parameters else {}), **described,

@@ -152,6 +152,14 @@ OTHERS: Final[Mapping[str, Mapping[str, Any]]] = {
         "requestBody": {"content": {"application/json": {"schema": schema_of(Cancelled)}}},
         "responses": {"200": _gives(_OBJECT)},
     }},
+    "/v1/lanes/{conversation}/submissions/{submission}": {"delete": {
+        "operationId": "lane_withdraw", "summary": "Take back a submission that waits, which is the answer",
+        "x-grant": "conv:write", "tags": ["lanes"],
+        "parameters": [
+            _CONVERSATION, {"name": "submission", "in": "path", "required": True, "schema": _TEXT}, _AGENT,
+        ],
+        "responses": {"200": _gives(_OBJECT)},
+    }},
     "/v1/lanes/{conversation}/events": _get(
         "lane_events", "Follow a conversation: AG-UI events as they happen", _gives(_TEXT, "text/event-stream"),
         _CONVERSATION, _AGENT, _query("after", _TEXT, "the id of the last event that was received"),

@@ -29,7 +29,6 @@ GRANT: Final = "threefold/grant"
 """Where a tool's `_meta` says which grant it needs."""
 # A client that loads tools when they are looked for has these at hand from the beginning.
 _AT_HAND: Final = frozenset({"context", "search", "fetch"})
-_GUIDE: Final = frozenset({"services", "about"})
 Namespace = Annotated[str, "such as mem; `services` lists them"]
 Named = Annotated[str | None, "one of its operations: what it takes and gives"]
 
@@ -56,7 +55,7 @@ def _guide(offered: Services) -> tuple[Operation, ...]:
         """
         return offered.about(namespace) if operation is None else offered.schema(namespace, operation)
 
-    reading = Marked("read", destructive=False, idempotent=True)
+    reading = Marked("read", destructive=False, idempotent=True, free=True)
     return tuple(operation_of(ALL, each.__name__, each, reading) for each in (services, about))
 
 
@@ -93,7 +92,7 @@ def _given(called: Operation, arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _tool(each: Operation) -> Tool:
-    meta: dict[str, Any] = {} if each.full_name in _GUIDE else {GRANT: each.grant}
+    meta: dict[str, Any] = {GRANT: each.grant} if each.grant else {}
     if each.full_name in _AT_HAND:
         meta["anthropic/alwaysLoad"] = True
     gives = dict(each.gives)

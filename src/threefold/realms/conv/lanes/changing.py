@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
-from threefold.errors import Conflict
+from threefold.errors import Conflict, NotFound
 from threefold.realms.conv.lanes.values import Accepted, Joined, Key, Lane, Running, Sent
 
 # Keys that a lane remembers, and turns that ended.
@@ -132,6 +132,21 @@ def end(lane: Lane, holder: str, turn: str) -> Lane:
         return lane
     held(lane, holder, turn)
     return replace(lane, running=None, ended=(*lane.ended, turn)[-MAX_ENDED:])
+
+
+def withdraw(lane: Lane, submission: str) -> Lane:
+    """Take back a submission that waits; what waits beside it stays, in its order.
+
+    Raises:
+        Conflict: a turn has it already. NotFound: nothing waits under this id (any more).
+    """
+    running = lane.running
+    if running is not None and any(each.id == submission for each in running.sent):
+        raise Conflict(f"submission {submission!r} is in the turn that runs; cancel that, only what waits is withdrawn")
+    left = tuple(each for each in lane.waiting if each.id != submission)
+    if len(left) == len(lane.waiting):
+        raise NotFound(f"submission {submission!r} does not wait in conversation {lane.conversation!r} (any more)")
+    return replace(lane, waiting=left, next=lane.next if left else "")
 
 
 def cancel(lane: Lane, turn: str | None = None) -> Lane:

@@ -129,6 +129,15 @@ class Lanes:
         before, after = self._shelf.change(key, lambda lane: changing.cancel(lane, turn))
         return after is not before
 
+    def withdraw(self, key: LaneKey, submission: str) -> Sent:
+        """Take back a submission that waits, and give it.
+
+        Raises:
+            Conflict: a turn has it already. NotFound: nothing waits under this id (any more).
+        """
+        before, _ = self._shelf.change(key, lambda lane: changing.withdraw(lane, submission))
+        return next(each for each in before.waiting if each.id == submission)
+
     def _changed(self, key: LaneKey, change: Callable[[Lane, datetime], Lane]) -> Lane:
         return self._shelf.change(key, lambda lane: change(lane, self._ports.clock()))[1]
 

@@ -122,6 +122,10 @@ export const noLanes = (error) => error instanceof Problem && [404, 405, 501].in
 
 export const laneState = (conversation, stop) => json(lane(conversation), { signal: stop });
 
+/** Take back something that waits. */
+export const withdraw = (conversation, submission) =>
+  json(`${lane(conversation)}/submissions/${encodeURIComponent(submission)}`, { method: "DELETE" });
+
 export const cancel = (conversation) =>
   json(`${lane(conversation)}/cancel`, { method: "POST", headers: { "Content-Type": "application/json" }, body: "{}" });
 
@@ -140,11 +144,12 @@ export function submit(conversation, { text, kind, key, files = [] }) {
   return json(lane(conversation), { method: "POST", body: form, headers: { "Idempotency-Key": key } });
 }
 
-/** The events of a conversation as they come, from after `last` on; ends when the connection does. */
-export async function* events(conversation, last, stop) {
+/** The events of a conversation as they come, from after `last` on; ends when the connection does, `onOpen` is when it begins. */
+export async function* events(conversation, last, stop, onOpen) {
   const after = last ? { "Last-Event-ID": last } : {};
   const options = { headers: { Accept: "text/event-stream", ...after }, signal: stop, cache: "no-store" };
   const response = await answered(`${lane(conversation)}/events`, options);
+  onOpen();
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let held = "";
   while (true) {

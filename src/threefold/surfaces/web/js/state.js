@@ -68,6 +68,27 @@ export async function countProposals() {
   }
 }
 
+/** As whom one is here: `{ user, tenant, app, agent, grants }`; null while that is not known. */
+export const me = signal(null);
+
+export async function learnMe() {
+  me.value = null;
+  try {
+    me.value = await call("all", "whoami");
+  } catch {
+    // not known: what is asked for is refused in the server's words
+  }
+}
+
+/** Whether a grant was given. While it is not known, one may try. */
+export function may(grant) {
+  const grants = me.value?.grants;
+  return !grants || grants.includes(grant) || grants.includes(`*:${grant.split(":")[1]}`);
+}
+
+/** Whether one may change a namespace as its person does: agents suggest, whatever was granted. */
+export const mayArrange = (namespace) => may(`${namespace}:write`) && !me.value?.agent;
+
 /** What is to be pinned to a board: `{ ref, title, source }`. */
 export const pinning = signal(null);
 /** A memory that is being written: what its form begins with. */

@@ -76,6 +76,12 @@ function citation(label, ref) {
 export const glance = (text) =>
   text.replace(/^\s*\|?[\s:|-]{3,}\|?\s*$/gm, "").replace(/(^|\s)(?:#{1,6}|>)(?=\s)/gm, "$1").replace(/(\*\*|__|`+)/g, "").replace(/\n{2,}/g, "\n").trim();
 
+/** The beginning of a text in a line, as a title; what was cut says so. */
+export function brief(text, most = 80) {
+  const line = glance(text).replace(/\s+/g, " ");
+  return line.length > most ? `${line.slice(0, most - 1).trimEnd()}…` : line;
+}
+
 /** A text in Markdown; `refs` are what its labels stand for. */
 export function Markdown({ text, refs }) {
   const at = useRef(null);

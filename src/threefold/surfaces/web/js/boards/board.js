@@ -14,6 +14,7 @@ export function BoardView({ name }) {
   const held = useBoard(name);
   const { board, error } = held;
   useTitle(board?.title || name);
+  if (!board && error?.status === 404) return html`<${NoBoard} name=${name} held=${held} />`;
   if (!board) return error ? html`<div class="column"><h1 dir="auto">${name}</h1><${Failed} error=${error} again=${held.reload} /><p><a href=${href(["boards"])}>All boards</a></p></div>` : html`<div class="loading" aria-busy="true"><span class="hidden">Loading</span></div>`;
   const cards = (state) => board.cards.filter((card) => state.includes(card.state));
   const lying = cards(["placed", "suggested"]);
@@ -23,6 +24,12 @@ export function BoardView({ name }) {
     <${Head} held=${held} binned=${cards(["binned", "declined"])} list=${list} />
     ${error && html`<${Failed} error=${error} again=${held.reload} />`}
     ${lying.length ? html`<${Surface} cards=${lying} held=${held} list=${list} />` : html`<${Empty} title="Nothing lies here yet">Find something and pin it: press <kbd>/</kbd>, or use the pin beside anything you see.</${Empty}>`}</section>`;
+}
+
+function NoBoard({ name, held }) {
+  const make = () => attempt(() => call("cnv", "upsert", { board: name, title: name })).then(held.reload);
+  return html`<div class="column"><h1 dir="auto">${name}</h1><${Empty} title="There is no board of this name"><p>It was removed, or never made. <a href=${href(["boards"])}>All boards</a></p>
+    ${held.writes && html`<p class="more"><button type="button" onClick=${make}>Make it</button></p>`}</${Empty}></div>`;
 }
 
 /**
@@ -48,15 +55,15 @@ function Surface({ cards, held, list }) {
 }
 
 function Head({ held, binned, list }) {
-  const { board, write } = held;
+  const { board, write, writes } = held;
   const [open, setOpen] = useState("");
   const close = () => setOpen("");
   return html`<header class="board-head"><h1 dir="auto">${board.title || board.name}</h1>
     <span class="quiet" aria-live="polite">revision ${board.revision}${board.archived ? html` <${Badge}>archived</${Badge}>` : ""}</span><span class="grow"></span>
     <button type="button" aria-pressed=${list} onClick=${() => settle(["boards", board.name], { as: list ? "board" : "list" })}>As a list</button>
-    <button type="button" onClick=${() => setOpen("bin")}>Bin${binned.length ? html` <${Badge}>${binned.length}</${Badge}>` : ""}</button>
+    ${writes && html`<button type="button" onClick=${() => setOpen("bin")}>Bin${binned.length ? html` <${Badge}>${binned.length}</${Badge}>` : ""}</button>`}
     <button type="button" onClick=${() => setOpen("history")}>History</button>
-    <button type="button" onClick=${() => setOpen("settings")}>Board…</button>
+    ${writes && html`<button type="button" onClick=${() => setOpen("settings")}>Board…</button>`}
     ${open === "bin" && html`<${Bin} cards=${binned} write=${write} name=${board.name} onClose=${close} reload=${held.reload} />`}
     ${open === "history" && html`<${History} board=${board} onClose=${close} />`}
     ${open === "settings" && html`<${BoardSettings} board=${board} write=${write} onClose=${close} />`}</header>`;

@@ -2,7 +2,7 @@
 import { html, useState } from "../dom.js";
 import { kindName, kindOf, leads } from "../refs.js";
 import { When, glance } from "../text.js";
-import { Dialog, Field, IconButton } from "../ui/parts.js";
+import { Dialog, Empty, Field, IconButton } from "../ui/parts.js";
 import { useGestures } from "./gestures.js";
 import { rectOf } from "./writing.js";
 
@@ -10,12 +10,13 @@ export function Card({ card, held, origin, list = false }) {
   const rect = rectOf(card, held.moved);
   const { handle, pressed } = useGestures(card, rect, held);
   const [open, setOpen] = useState("");
-  const { write } = held;
+  const { write, writes } = held;
   const bin = () => write([{ op: "bin", card: card.id }], { done: "In the bin", undo: [{ op: "restore", card: card.id }] });
   const keys = (event) => {
     if (event.target !== event.currentTarget) return;
-    const does = { Enter: () => (location.hash = leads(card.ref)), n: () => setOpen("note"), c: () => setOpen("comments"), Delete: bin, Backspace: bin };
-    if (!list && pressed(event)) event.preventDefault();
+    const changes = writes ? { n: () => setOpen("note"), Delete: bin, Backspace: bin } : {};
+    const does = { Enter: () => (location.hash = leads(card.ref)), c: () => setOpen("comments"), ...changes };
+    if (!list && writes && pressed(event)) event.preventDefault();
     else if (does[event.key] && !event.ctrlKey && !event.metaKey) {
       event.preventDefault();
       does[event.key]();
@@ -25,21 +26,21 @@ export function Card({ card, held, origin, list = false }) {
   const there = shown.standing === "there";
   const title = there ? shown.title || card.ref : card.note || card.ref;
   const style = list ? undefined : { left: `${rect.x - origin.left}px`, top: `${rect.y - origin.top}px`, width: `${rect.w}px`, height: `${rect.h}px` };
-  const hint = list ? "" : ", arrows move it";
+  const hint = list || !writes ? "" : ", arrows move it";
   return html`<li class=${`card ${card.state} ${there ? "" : "gone"}`} style=${style}><div class="card-in" tabindex="0" role="group" aria-label=${`${title}${hint}`} data-card=${card.id} onKeyDown=${keys}>
-    <div class="card-head" ...${list ? {} : handle("move")}><span class="kind">${kindName(shown.kind || kindOf(card.ref))}</span>${shown.at && html`<${When} at=${shown.at} />`}<span class="grow"></span>
-      <${IconButton} icon="note" label=${card.note ? "Change the note" : "Write a note"} onClick=${() => setOpen("note")} />
+    <div class=${list || !writes ? "card-head" : "card-head movable"} ...${list || !writes ? {} : handle("move")}><span class="kind">${kindName(shown.kind || kindOf(card.ref))}</span>${shown.at && html`<${When} at=${shown.at} />`}<span class="grow"></span>
+      ${writes && html`<${IconButton} icon="note" label=${card.note ? "Change the note" : "Write a note"} onClick=${() => setOpen("note")} />`}
       <button type="button" class="bare" aria-label=${`Comments: ${card.comments.length}`} title="Comments" onClick=${() => setOpen("comments")}><span class="count">${card.comments.length}</span></button>
-      <${IconButton} icon="bin" label="Into the bin" onClick=${bin} /></div>
+      ${writes && html`<${IconButton} icon="bin" label="Into the bin" onClick=${bin} />`}</div>
     <div class="card-body" tabindex=${list || there ? undefined : "0"}>
       ${card.note && html`<p class="card-note" dir="auto">${card.note}</p>`}
       ${there ? html`<${Preview} shown=${shown} ref_=${card.ref} />`
         : html`<p class="card-title" dir="auto">${shown.title || card.ref}</p><p class="quiet" dir="auto">${shown.why || shown.standing}</p>`}</div>
-    ${card.suggestion && html`<${Suggested} card=${card} write=${write} />`}
-    ${!list && html`<span class="card-corner" aria-hidden="true" ...${handle("resize")}></span>`}
+    ${card.suggestion && html`<${Suggested} card=${card} write=${write} writes=${writes} />`}
+    ${!list && writes && html`<span class="card-corner" aria-hidden="true" ...${handle("resize")}></span>`}
   </div>
   ${open === "note" && html`<${Note} card=${card} write=${write} onClose=${() => setOpen("")} />`}
-  ${open === "comments" && html`<${Comments} card=${card} write=${write} onClose=${() => setOpen("")} />`}</li>`;
+  ${open === "comments" && html`<${Comments} card=${card} write=${write} writes=${writes} onClose=${() => setOpen("")} />`}</li>`;
 }
 
 /** A title with what is below it; a title that is only the beginning of a text is that text. */
@@ -52,11 +53,11 @@ function Preview({ shown, ref_ }) {
   return html`<p class="card-title"><a href=${leads(ref_)} dir="auto">${title}</a></p>${rest && html`<p class="card-text" dir="auto">${rest}</p>`}`;
 }
 
-function Suggested({ card, write }) {
+function Suggested({ card, write, writes }) {
   const { act, why, agent, by } = card.suggestion;
   const answer = (op, done) => () => write([{ op, card: card.id }], { done });
   return html`<div class="suggested"><p><strong dir="auto">${agent || by}</strong> suggests ${act === "bin" ? "to put it into the bin" : "this card"}${why && html`: <span dir="auto">${why}</span>`}</p>
-    <button type="button" onClick=${answer("decline", "Declined: it is not suggested again")}>Decline</button><button type="button" class="primary" onClick=${answer("accept", "Accepted")}>Accept</button></div>`;
+    ${writes && html`<button type="button" onClick=${answer("decline", "Declined: it is not suggested again")}>Decline</button><button type="button" class="primary" onClick=${answer("accept", "Accepted")}>Accept</button>`}</div>`;
 }
 
 /** The text stays where a write is refused. */
@@ -72,7 +73,7 @@ function Note({ card, write, onClose }) {
     <div class="actions"><button type="button" onClick=${onClose}>Cancel</button><button class="primary">Save</button></div></form></${Dialog}>`;
 }
 
-function Comments({ card, write, onClose }) {
+function Comments({ card, write, writes, onClose }) {
   const [text, setText] = useState("");
   const say = async (event) => {
     event.preventDefault();
@@ -80,6 +81,7 @@ function Comments({ card, write, onClose }) {
   };
   return html`<${Dialog} title="Comments" onClose=${onClose}>
     <ol class="history">${card.comments.map((each) => html`<li key=${each.id}><p><strong dir="auto">${each.agent || (each.by === "user" ? "You" : each.by)}</strong> <${When} at=${each.at} /></p><p class="plain" dir="auto">${each.text}</p></li>`)}</ol>
-    <form onSubmit=${say}><${Field} label="Say something of it"><textarea autofocus rows="2" maxlength="4000" dir="auto" value=${text} onInput=${(e) => setText(e.target.value)}></textarea></${Field}>
-    <div class="actions"><button type="button" onClick=${onClose}>Close</button><button class="primary" disabled=${!text.trim()}>Say it</button></div></form></${Dialog}>`;
+    ${!card.comments.length && !writes && html`<${Empty} title="No comments">Nobody said anything of this card.</${Empty}>`}
+    ${writes && html`<form onSubmit=${say}><${Field} label="Say something of it"><textarea autofocus rows="2" maxlength="4000" dir="auto" value=${text} onInput=${(e) => setText(e.target.value)}></textarea></${Field}>
+    <div class="actions"><button type="button" onClick=${onClose}>Close</button><button class="primary" disabled=${!text.trim()}>Say it</button></div></form>`}</${Dialog}>`;
 }

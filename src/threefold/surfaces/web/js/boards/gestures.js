@@ -22,31 +22,36 @@ export function acts(card, before, now) {
 }
 
 /** What a card listens to. `rect` is where it is shown now. */
-export function useGestures(card, rect, { place, write }) {
+export function useGestures(card, rect, { place, settle, write }) {
   const held = useRef(null);
   const timer = useRef(0);
   const start = useRef(null);
   const finish = (before, now) => {
     const ops = acts(card.id, before, now);
     if (ops.length) write(ops, { card: card.id });
+    else settle(card.id);
   };
 
   const down = (mode) => (event) => {
     if (event.button !== 0 || (mode === "move" && event.target.closest("a, button, input, textarea"))) return;
+    // Another finger does not take over.
+    if (held.current) return;
     event.currentTarget.setPointerCapture(event.pointerId);
-    held.current = { mode, x: event.clientX, y: event.clientY, rect, now: rect };
+    held.current = { mode, pointer: event.pointerId, x: event.clientX, y: event.clientY, rect, now: rect };
     event.preventDefault();
   };
   const move = (event) => {
     const drag = held.current;
-    if (!drag) return;
+    if (drag?.pointer !== event.pointerId) return;
     drag.now = dragged(drag.rect, drag.mode, event.clientX - drag.x, event.clientY - drag.y);
     place(card.id, drag.now);
   };
-  const up = () => {
+  const up = (event) => {
     const drag = held.current;
+    if (drag?.pointer !== event.pointerId) return;
     held.current = null;
-    if (drag) finish(drag.rect, drag.now);
+    // What the system broke off, such as for a gesture of its own, leaves the card where it was.
+    finish(drag.rect, event.type === "pointercancel" ? drag.rect : drag.now);
   };
   const handle = (mode) => ({ onPointerDown: down(mode), onPointerMove: move, onPointerUp: up, onPointerCancel: up });
 

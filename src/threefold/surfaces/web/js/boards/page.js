@@ -2,7 +2,7 @@
 import { call } from "../api.js";
 import { html, useLoaded, useState, useTitle } from "../dom.js";
 import { go, href, route } from "../router.js";
-import { attempt } from "../state.js";
+import { attempt, mayArrange } from "../state.js";
 import { When, counted } from "../text.js";
 import { Badge, Dialog, Empty, Field, Loaded, More, ObjectActions } from "../ui/parts.js";
 import { BoardView } from "./board.js";
@@ -21,7 +21,7 @@ function Shelf() {
     const next = await call("cnv", "list", { limit: 40, archived, cursor: list.value.next });
     list.put((before) => ({ ...next, boards: [...before.boards, ...next.boards] }));
   });
-  return html`<div class="column"><div class="page-head"><h1>Boards</h1><button type="button" class="primary" onClick=${() => setMaking(true)}>New board</button></div>
+  return html`<div class="column"><div class="page-head"><h1>Boards</h1>${mayArrange("cnv") && html`<button type="button" class="primary" onClick=${() => setMaking(true)}>New board</button>`}</div>
     <label class="check"><input type="checkbox" checked=${archived} onChange=${() => setArchived(!archived)} /> with archived ones</label>
     <${Loaded} of=${list}>${({ boards, next }) => boards.length
       ? html`<ul class="rows">${boards.map((board) => html`<li key=${board.name}><a class="row-main" href=${href(["boards", board.name])} dir="auto">${board.title || board.name}</a>

@@ -1,11 +1,11 @@
 // A board that is kept up to date, and what is written to it. Every write names the revision that was seen.
 import { call } from "../api.js";
 import { useCallback, useEffect, useRef, useState, usePolling } from "../dom.js";
-import { fail, tell } from "../state.js";
+import { fail, mayArrange, tell } from "../state.js";
 
 const EVERY = 3000;
 
-/** The board as it is, with cards as they are being moved here; `write` does acts, `reload` looks again. */
+/** The board as it is, with cards as they are being moved here; `write` does acts, if one `writes`, `reload` looks again. */
 export function useBoard(name) {
   const [board, setBoard] = useState(null);
   const [error, setError] = useState(null);
@@ -56,7 +56,7 @@ export function useBoard(name) {
       if (card) settle(card);
     }
   };
-  return { board, error, moved, place, write, reload };
+  return { board, error, moved, place, settle, write, writes: mayArrange("cnv"), reload };
 }
 
 export const rectOf = (card, moved) => moved[card.id] || card.rect;

@@ -1,9 +1,9 @@
 // Where one writes: a text with files. What could not be sent stays.
 import { html, useEffect, useLayoutEffect, useRef, useState } from "../dom.js";
-import { newKey } from "../state.js";
+import { may, me, newKey } from "../state.js";
 import { size } from "../text.js";
 import { Icon } from "../ui/icons.js";
-import { IconButton } from "../ui/parts.js";
+import { IconButton, Lacks } from "../ui/parts.js";
 
 const KEY = "threefold.draft.";
 
@@ -24,10 +24,21 @@ function keepDraft(id, text) {
   }
 }
 
+// An answer is made of all that its person may see.
+const NEEDS = ["conv:write", "conv:read", "mem:read", "doc:read", "cnv:read"];
+
+/** Where one writes, or why one cannot. */
+export function Composer(props) {
+  const lacking = NEEDS.filter((grant) => !may(grant));
+  if (me.value?.app) return html`<div class="composer"><p class="notice">This token is for what <bdi>${me.value.app}</bdi> recorded. It reads here, and sends nothing: answers are made of all that its user may see.</p></div>`;
+  if (lacking.length) return html`<div class="composer"><${Lacks} what="send anything here" grants=${lacking} /></div>`;
+  return html`<${Field} ...${props} />`;
+}
+
 /**
  * @param {{ draftId: string, lane: any, files: File[], setFiles: Function, onSent: (accepted: any) => void }} props
  */
-export function Composer({ draftId, lane, files, setFiles, onSent }) {
+function Field({ draftId, lane, files, setFiles, onSent }) {
   const [text, setText] = useState(() => draft(draftId));
   const [kind, setKind] = useState("followup");
   const [problem, setProblem] = useState("");
@@ -87,7 +98,7 @@ export function Composer({ draftId, lane, files, setFiles, onSent }) {
       <button class="primary send" aria-label=${running ? (kind === "steer" ? "Steer" : "Send as follow-up") : "Send"} disabled=${busy || !text.trim() || !lane.there}><${Icon} name="send" /></button>
     </div>
     ${running && html`<div class="composer-running"><fieldset class="segments"><legend class="hidden">What it is, while a turn runs</legend>
-      ${[["followup", "Follow-up, when it is done"], ["steer", "Steer it now"]].map(([name, label]) => html`<label key=${name}><input type="radio" name="kind" checked=${kind === name} onChange=${() => setKind(name)} /><span>${label}</span></label>`)}</fieldset>
+      ${[["followup", "Follow-up after it"], ["steer", "Steer it now"]].map(([name, label]) => html`<label key=${name}><input type="radio" name="kind" checked=${kind === name} onChange=${() => setKind(name)} /><span>${label}</span></label>`)}</fieldset>
       <button type="button" onClick=${lane.stop}><${Icon} name="stop" /> Stop</button></div>`}
   </form>`;
 }

@@ -3,7 +3,8 @@ import { call } from "../api.js";
 import { html, useEffect, useLayoutEffect, useRef, useState, useTitle } from "../dom.js";
 import { escapeId } from "../refs.js";
 import { go } from "../router.js";
-import { attempt, countProposals, pinning } from "../state.js";
+import { attempt, countProposals, may, pinning } from "../state.js";
+import { brief } from "../text.js";
 import { Confirm, Empty, Failed, IconButton } from "../ui/parts.js";
 import { Composer } from "./composer.js";
 import { useLane } from "./lane.js";
@@ -14,7 +15,7 @@ import { useTurns } from "./turns.js";
 const NEAR = 120;
 
 /** Keeps the end in view where one is at the end, and the wanted turn where there is one. */
-function useScroll(turns, live, wanted) {
+function useScroll(turns, lane, wanted) {
   const at = useRef(null);
   const stuck = useRef(!wanted);
   const found = useRef("");
@@ -30,7 +31,7 @@ function useScroll(turns, live, wanted) {
       return;
     }
     if (stuck.current) box.scrollTop = box.scrollHeight;
-  }, [turns, live, wanted]);
+  }, [turns, lane.live, lane.state, lane.lost, wanted]);
   const scrolled = () => {
     const box = at.current;
     stuck.current = box.scrollHeight - box.scrollTop - box.clientHeight < NEAR;
@@ -46,9 +47,10 @@ export function Conversation({ id, isNew, turn, onStarted }) {
     dispatchEvent(new CustomEvent("recorded"));
     countProposals();
   });
-  const scroll = useScroll(turns.turns, lane.live, turn);
-  const title = turns.turns.find((each) => each.ordinal === 1)?.messages[0]?.text.split("\n")[0].slice(0, 80) || (isNew ? "New conversation" : id);
-  useTitle(title);
+  const scroll = useScroll(turns.turns, lane, turn);
+  const opening = turns.turns.find((each) => each.ordinal === 1)?.messages[0] || (turns.turns.length ? null : lane.state.submissions[0]);
+  const title = opening?.text.trim().split("\n")[0].slice(0, 300) || (isNew ? "New conversation" : id);
+  useTitle(brief(title));
   const dropped = (event) => {
     event.preventDefault();
     setFiles([...files, ...event.dataTransfer.files]);
@@ -58,13 +60,14 @@ export function Conversation({ id, isNew, turn, onStarted }) {
     onStarted(id);
   };
   const quiet = !turns.turns.length && !lane.state.turn && !lane.state.waiting.length;
+  const nothing = quiet && !turns.loading && !turns.error;
   return html`<section class="talk" aria-label="Conversation" onDragOver=${(e) => e.preventDefault()} onDrop=${dropped}>
-    <${Head} id=${id} title=${title} isNew=${isNew} />
+    <${Head} id=${id} title=${title} isNew=${isNew || nothing} />
     <div class="turns" ref=${scroll.at} onScroll=${scroll.scrolled} tabindex="0" role="log" aria-live="off" aria-label="Turns">
       ${turns.error && html`<${Failed} error=${turns.error} again=${turns.again} />`}
       ${turns.earlier && html`<div class="more"><button type="button" onClick=${() => attempt(() => turns.more("earlier"))}>Earlier turns</button></div>`}
       ${turns.loading && html`<div class="loading" aria-busy="true"><span class="hidden">Loading</span></div>`}
-      ${quiet && !turns.loading && !turns.error && html`<${Welcome} isNew=${isNew} />`}
+      ${nothing && html`<${Welcome} isNew=${isNew} />`}
       ${turns.turns.map((each) => html`<${Turn} key=${each.ref} turn=${each} reread=${turns.reread} wanted=${each.ref === turn} />`)}
       ${turns.later && html`<div class="more"><button type="button" onClick=${() => attempt(() => turns.more("later"))}>Later turns</button></div>`}
       ${!isNew || lane.state.turn ? html`<${LiveTurn} lane=${lane} recorded=${turns.turns} />` : null}
@@ -84,8 +87,8 @@ function Head({ id, title, isNew }) {
   };
   return html`<header class="talk-head"><${IconButton} icon="back" flip class="to-list" label="All conversations" onClick=${() => go(["chat"])} />
     <h1 dir="auto">${title}</h1>
-    ${!isNew && html`<span class="object-actions"><${IconButton} icon="boards" label="Pin the conversation to a board" onClick=${() => (pinning.value = { ref, title })} />
-      <${IconButton} icon="bin" label="Remove the conversation" onClick=${() => setAsking(true)} /></span>`}
+    ${!isNew && html`<span class="object-actions">${may("cnv:propose") && html`<${IconButton} icon="boards" label="Pin the conversation to a board" onClick=${() => (pinning.value = { ref, title })} />`}
+      ${may("conv:write") && html`<${IconButton} icon="bin" label="Remove the conversation" onClick=${() => setAsking(true)} />`}</span>`}
     ${asking && html`<${Confirm} title="Remove this conversation?" action="Remove for good" onDo=${forget} onClose=${() => setAsking(false)}>
       <p>All its turns go, with their files, from every file of the store. Memories and boards stay; what they point to here will be gone.</p></${Confirm}>`}
   </header>`;
@@ -94,5 +97,5 @@ function Head({ id, title, isNew }) {
 function Welcome({ isNew }) {
   return isNew
     ? html`<${Empty} title="What is on your mind?">Ask, and you get an answer with its sources. Without a chat model it is quoted from what is kept here.</${Empty}>`
-    : html`<${Empty} title="Nothing here">No turn of this conversation is recorded.</${Empty}>`;
+    : html`<${Empty} title="Nothing here">No turn of this conversation is recorded, or none any more. What you send begins it.</${Empty}>`;
 }

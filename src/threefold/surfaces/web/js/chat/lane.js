@@ -1,5 +1,5 @@
 // What goes on in a conversation now: what runs and waits, and the events of the turn that runs, as they come.
-import { cancel, events, laneState, noLanes, submit } from "../api.js";
+import { cancel, events, laneState, noLanes, submit, withdraw } from "../api.js";
 import { useCallback, useEffect, useReducer, useRef, useState } from "../dom.js";
 import { attempt } from "../state.js";
 
@@ -43,6 +43,8 @@ const CUSTOM = {
     ...state, panels: put(state.panels, `${value.marker} ${value.name}`, (panel) => ({ ...panel, name: value.name, text: (panel.text || "") + value.delta })),
   }),
 };
+/** Whether trying again would not help: there are no lanes, or one may not see them. */
+const final = (error) => noLanes(error) || [401, 403].includes(error.status);
 const OVER = (event) => ["RUN_FINISHED", "RUN_ERROR"].includes(event.type) || event.name === "threefold.recorded";
 
 export const seen = (state, event) => (DOES[event.type] ? DOES[event.type](state, event) : state);
@@ -70,25 +72,17 @@ export function useLane(conversation, onRecorded) {
       setThere(true);
     } catch (error) {
       if (noLanes(error)) setThere(false);
-      if (error.name !== "AbortError") return false;
     }
-    return true;
   }, [conversation]);
 
   useEffect(() => {
     const stop = new AbortController();
-    const follow = async () => {
-      if (!(await look(stop.signal)) || stop.signal.aborted) return;
-      await listen(conversation, stop.signal, {
-        tell, look, setLost,
-        ended: async (run) => {
-          await recorded.current();
-          over.current.add(run);
-          await look(stop.signal);
-        },
-      });
+    const ended = async (run) => {
+      await recorded.current();
+      over.current.add(run);
+      await look(stop.signal);
     };
-    follow();
+    look(stop.signal).then(() => listen(conversation, stop.signal, { tell, look, setLost, ended }));
     return () => stop.abort();
   }, [conversation]);
 
@@ -98,19 +92,25 @@ export function useLane(conversation, onRecorded) {
     return accepted;
   };
   const stop = () => attempt(() => cancel(conversation), "Stopping…");
-  return { live, state, there, lost, send, stop };
+  const takeBack = async (submission) => {
+    await attempt(() => withdraw(conversation, submission), "Withdrawn: it is not sent");
+    await look();
+  };
+  return { live, state, there, lost, send, stop, takeBack };
 }
 
 async function listen(conversation, stop, { tell, look, setLost, ended }) {
   let last = "";
   let run = "";
   let tries = 0;
+  const opened = () => {
+    if (tries) look(stop);
+    tries = 0;
+    setLost(false);
+  };
   while (!stop.aborted) {
     try {
-      for await (const { id, data } of events(conversation, last, stop)) {
-        last = id || last;
-        tries = 0;
-        setLost(false);
+      for await (const { id, data } of events(conversation, last, stop, opened)) {
         tell(data);
         if (data.type === "RUN_STARTED") run = data.runId;
         if (["RUN_STARTED", "CUSTOM"].includes(data.type)) await look(stop);
@@ -118,9 +118,11 @@ async function listen(conversation, stop, { tell, look, setLost, ended }) {
           await ended(data.value?.turn?.turn || run);
           tell(null);
         }
+        // Only now: where the turn could not be read, its end is told again after the next try.
+        last = id || last;
       }
     } catch (error) {
-      if (stop.aborted || noLanes(error)) return;
+      if (stop.aborted || final(error)) return;
       setLost(tries > 1);
     }
     await new Promise((done) => setTimeout(done, PAUSES[Math.min(tries, PAUSES.length - 1)]));

@@ -1,6 +1,7 @@
 // The turn that runs, as it is heard; what waits behind it.
 import { html, useEffect, useRef, useState } from "../dom.js";
-import { counted } from "../text.js";
+import { may } from "../state.js";
+import { brief, counted } from "../text.js";
 import { Answer, FileCard, Said, Step } from "./pieces.js";
 
 /** A screen reader hears the answer by sentences, not letter by letter. */
@@ -35,7 +36,6 @@ export function LiveTurn({ lane, recorded }) {
   const said = spoken(live, state.submissions);
   const answer = said.filter((each) => each.role !== "user");
   return html`
-    ${lost && html`<p class="notice" role="status">The connection is broken; trying again. Nothing is lost: the turn goes on.</p>`}
     ${runs && html`<article class="turn live" aria-label="The turn that runs">
       ${said.map((each) => html`<${Line} key=${each.id} each=${each} refs=${live.refs} agent=${live.agent} />`)}
       ${live.steps.length > 0 && html`<details class="steps" open><summary>${counted(live.steps.length, "step")}</summary>${live.steps.map((step) => html`<${Step} key=${step.id} name=${step.name} status=${step.status} arguments=${step.args} result=${step.result} />`)}</details>`}
@@ -46,7 +46,15 @@ export function LiveTurn({ lane, recorded }) {
       <${Spoken} text=${answer.map((message) => message.text).join("\n")} done=${Boolean(live.ended)} />
     </article>`}
     ${state.waiting.length > 0 && html`<section class="waiting" aria-label="What waits"><h2>Waits for the next turn</h2>
-      ${state.waiting.map((each) => html`<${Line} key=${each.submission} each=${{ ...each, role: "user" }} />`)}</section>`}`;
+      ${state.waiting.map((each) => html`<${Waiting} key=${each.submission} each=${each} lane=${lane} />`)}</section>`}
+    ${lost && html`<p class="notice lost" role="status">The connection is broken; trying again. Nothing is lost: what was sent is kept.</p>`}`;
+}
+
+/** Something that waits, which can be taken back alone. */
+function Waiting({ each, lane }) {
+  const named = `Withdraw ${brief(each.text, 60)}`;
+  return html`<div class="waits"><${Line} each=${{ ...each, role: "user" }} />
+    ${may("conv:write") && html`<button type="button" class="link" aria-label=${named} onClick=${() => lane.takeBack(each.submission)}>Withdraw</button>`}</div>`;
 }
 
 function Line({ each, refs, agent }) {

@@ -2,13 +2,13 @@
 import { call } from "../api.js";
 import { html, useLoaded, useState } from "../dom.js";
 import { kindName, kindOf, leads } from "../refs.js";
-import { attempt } from "../state.js";
-import { Markdown, When, counted, glance } from "../text.js";
+import { attempt, may } from "../state.js";
+import { Markdown, When, brief, counted, glance } from "../text.js";
 import { Badge, Dialog, Field, IconButton, ObjectActions } from "../ui/parts.js";
 import { Given } from "./given.js";
 import { FileCard, Said, Step } from "./pieces.js";
 
-const ENDED = { failed: "failed", cancelled: "stopped" };
+const ENDED = { failed: "failed", cancelled: "was stopped" };
 
 // `ref` means something else to what draws.
 const props = ({ ref: _, ...rest }) => rest;
@@ -26,7 +26,7 @@ export function Turn({ turn, reread, wanted }) {
   const end = said.findLastIndex((message) => message.kind === "completion");
   const last = end < 0 ? said.length : end;
   const computed = turn.context.find((event) => event.event === "computed_context");
-  const title = said[0]?.text.slice(0, 80) || turn.turn;
+  const title = brief(said[0]?.text || "") || turn.turn;
   const line = (message) => html`<${Said} key=${message.ref} ...${props(message)} refs=${refs} agent=${turn.agent} />`;
   return html`<article class=${wanted ? "turn wanted" : "turn"} data-ref=${turn.ref} tabindex="-1" aria-label=${`Turn ${turn.ordinal}`}>
     ${said.slice(0, first).map(line)}
@@ -37,12 +37,12 @@ export function Turn({ turn, reread, wanted }) {
     ${turn.files.map((file) => html`<${FileCard} key=${file.ref} file=${file} label="made" />`)}
     ${turn.citations.length > 0 && html`<${Sources} citations=${turn.citations} />`}
     ${(turn.notes.length > 0 || turn.summary) && html`<${Notes} notes=${turn.notes} summary=${turn.summary} />`}
-    ${ENDED[turn.status] && html`<p class="notice bad">This turn ${turn.status === "failed" ? "failed" : "was stopped"}.${turn.error ? html` <span dir="auto">${turn.error}</span>` : ""}</p>`}
+    ${ENDED[turn.status] && html`<p class="notice bad">This turn ${ENDED[turn.status]}${turn.error && turn.error !== turn.status ? html`: <bdi>${turn.error}</bdi>` : ""}.</p>`}
     <footer class="turn-foot">
       <span class="quiet">${turn.agent && html`<span dir="auto">${turn.agent}</span> · `}<${When} at=${turn.ended} />${Object.keys(turn.redacted).length > 0 && html` · <${Badge}>redacted</${Badge}>`}</span>
       ${computed && html`<button type="button" class="link" aria-expanded=${given} onClick=${() => setGiven(!given)}>What the agent was given</button>`}
       <span class="grow"></span>
-      <${Feedback} turn=${turn} reread=${reread} />
+      ${may("conv:write") && html`<${Feedback} turn=${turn} reread=${reread} />`}
       <${ObjectActions} ref_=${turn.ref} title=${title} />
     </footer>
     ${given && html`<${Given} payload=${computed.payload} />`}

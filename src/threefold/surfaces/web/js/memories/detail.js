@@ -3,8 +3,8 @@ import { call } from "../api.js";
 import { html, useLoaded, useState, useTitle } from "../dom.js";
 import { kindName, kindOf, leads } from "../refs.js";
 import { go, href } from "../router.js";
-import { attempt, teaching } from "../state.js";
-import { When } from "../text.js";
+import { attempt, mayArrange, teaching } from "../state.js";
+import { When, brief } from "../text.js";
 import { Badge, Confirm, Loaded, ObjectActions } from "../ui/parts.js";
 import { Scores, change, useChanges } from "./parts.js";
 
@@ -20,7 +20,7 @@ export function Detail({ id }) {
 }
 
 function Whole({ memory, revisions }) {
-  useTitle(memory.memory.slice(0, 60));
+  useTitle(brief(memory.memory, 60));
   const [asking, setAsking] = useState(false);
   const { id } = memory;
   const remove = async () => {
@@ -28,11 +28,11 @@ function Whole({ memory, revisions }) {
   };
   return html`<article class="memory-whole"><h1 dir="auto">${memory.memory}</h1>
     ${memory.context && html`<p class="lead" dir="auto">${memory.context}</p>`}
-    <p class="memory-about"><${Badge}>${memory.kind}</${Badge}> <span>${memory.layer}</span> <${Badge} tone=${memory.status}>${memory.status}</${Badge}>
+    <p class="memory-about"><${Badge}>${memory.kind}</${Badge}> <span class="quiet">${memory.layer}</span> <${Badge} tone=${memory.status}>${memory.status}</${Badge}>
       ${memory.pinned && html`<${Badge} tone="accent">pinned</${Badge}>`}${memory.tags.map((tag) => html`<span class="tag" dir="auto" key=${tag}>${tag}</span>`)}
       <span class="quiet">revision ${memory.revision}</span><span class="grow"></span><${ObjectActions} ref_=${memory.ref} title=${memory.memory} remember=${false} /></p>
     ${memory.superseded_by && html`<p class="notice"><a href=${href(["memories", memory.superseded_by])}>Another memory</a> stands in its place.</p>`}
-    <${Actions} memory=${memory} changes=${revisions.length} ask=${() => setAsking(true)} />
+    ${mayArrange("mem") && html`<${Actions} memory=${memory} changes=${revisions.length} ask=${() => setAsking(true)} />`}
     <div class="two"><section><h2>Scores</h2><${Scores} scores=${memory.scores} /></section>
     <section><h2>Evidence</h2><ul class="evidence">${memory.evidence.map((each, at) => html`<li key=${at}>${each.signal} by ${each.agent ? html`<span dir="auto">${each.agent}</span>` : each.by} <${When} at=${each.at} />
       ${each.source && html` · <a href=${leads(each.source)}>${kindName(kindOf(each.source))}</a>`}${each.note && html`<p class="quiet" dir="auto">${each.note}</p>`}</li>`)}</ul></section></div>

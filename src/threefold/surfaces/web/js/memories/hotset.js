@@ -14,9 +14,9 @@ export function Hotset() {
   const [asked, setAsked] = useState("");
   const list = useLoaded((stop) => call("mem", "hotset", { goal: asked }, { signal: stop }), [asked]);
   useChanges(list.again);
-  return html`<p class="lead">At most eight: pinned ones first, then by salience. With a goal, what answers it rises.</p>
-    <form class="search-form" onSubmit=${(e) => { e.preventDefault(); setAsked(goal.trim()); }}><input aria-label="Goal" placeholder="For a goal, such as “book the hotel”" dir="auto" value=${goal} onInput=${(e) => setGoal(e.target.value)} /><button>Look</button></form>
+  return html`<p class="lead">At most eight: pinned ones first, then by salience. With a goal, such as “book the hotel”, what answers it rises.</p>
+    <form class="search-form" onSubmit=${(e) => { e.preventDefault(); setAsked(goal.trim()); }}><input aria-label="Goal" placeholder="For which goal?" dir="auto" value=${goal} onInput=${(e) => setGoal(e.target.value)} /><button>Look</button></form>
     <${Loaded} of=${list}>${({ memories }) => memories.length
       ? html`<ol class="memories">${memories.map((memory) => html`<${MemoryCard} key=${memory.id} memory=${memory}><p class="quiet in-because"><${Bar} value=${memory.because.weight ?? memory.because.salience ?? 1} of=${1} label=${because(memory.because)} /></p></${MemoryCard}>`)}</ol>`
-      : html`<${Empty} title="Turns begin with nothing yet">Remember something, and it is here by itself.</${Empty}>`}</${Loaded}>`;
+      : html`<${Empty} title="Turns begin with nothing yet">What you remember is here by itself, as far as there is room.</${Empty}>`}</${Loaded}>`;
 }

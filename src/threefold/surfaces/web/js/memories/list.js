@@ -1,7 +1,7 @@
 import { call } from "../api.js";
 import { html, useEffect, useLoaded, useState } from "../dom.js";
 import { href, route, settle } from "../router.js";
-import { attempt, teaching } from "../state.js";
+import { attempt, may, teaching } from "../state.js";
 import { Why } from "../ui/why.js";
 import { Empty, Field, Loaded, More } from "../ui/parts.js";
 import { LAYERS } from "../ui/teaching.js";
@@ -31,11 +31,11 @@ export function List() {
   const narrowed = asked.q || asked.layer || asked.status;
   return html`<form class="search-form" role="search" onSubmit=${(e) => { e.preventDefault(); put({ q: text.trim() }); }}>
       <input type="search" aria-label="Search memories" placeholder="Search memories" dir="auto" value=${text} onInput=${(e) => { setText(e.target.value); if (!e.target.value) put({ q: "" }); }} /><button>Search</button></form>
-    <div class="fields"><${Field} label="Layer"><select value=${asked.layer || ""} onChange=${(e) => put({ layer: e.target.value })}><option value="">every layer</option>${LAYERS.map((each) => html`<option key=${each}>${each}</option>`)}</select></${Field}>
+    <div class="fields both"><${Field} label="Layer"><select value=${asked.layer || ""} onChange=${(e) => put({ layer: e.target.value })}><option value="">every layer</option>${LAYERS.map((each) => html`<option key=${each}>${each}</option>`)}</select></${Field}>
       <${Field} label="Status"><select value=${asked.status || ""} onChange=${(e) => put({ status: e.target.value })}><option value="">what is held</option>${STATUSES.map((each) => html`<option key=${each}>${each}</option>`)}</select></${Field}></div>
     <${Loaded} of=${list}>${(page) => html`${(page.warnings || []).map((warning) => html`<p class="notice">${warning}</p>`)}
       ${page.memories.length ? html`<ul class="memories">${page.memories.map((memory) => html`<${MemoryCard} key=${memory.id} memory=${memory} words=${memory.matched}>${memory.explain && html`<${Why} explain=${memory.explain} score=${memory.score} />`}</${MemoryCard}>`)}</ul>`
         : narrowed ? html`<${Empty} title="No memory like that"><a href=${href(["memories"])}>All that are held</a></${Empty}>`
-          : html`<${Empty} title="Nothing is held yet"><button type="button" onClick=${() => (teaching.value = {})}>Remember something</button> Small notes of what is true: how you like things, what was decided.</${Empty}>`}
+          : html`<${Empty} title="Nothing is held yet">Small notes of what is true: how you like things, what was decided.${may("mem:write") && html`<p class="more"><button type="button" onClick=${() => (teaching.value = {})}>Remember something</button></p>`}</${Empty}>`}
       <${More} next=${page.next} onMore=${more} />`}</${Loaded}>`;
 }

@@ -2,7 +2,7 @@
 import { call } from "../api.js";
 import { html, useEffect } from "../dom.js";
 import { href } from "../router.js";
-import { attempt, countProposals, teaching } from "../state.js";
+import { attempt, countProposals, mayArrange, teaching } from "../state.js";
 import { Marks, When, percent } from "../text.js";
 import { Bar } from "../ui/contextview.js";
 import { Badge, IconButton, ObjectActions } from "../ui/parts.js";
@@ -40,9 +40,10 @@ export function MemoryCard({ memory, words = [], children, actions = true }) {
 
 function Quick({ memory }) {
   const held = ["active", "weakened"].includes(memory.status);
+  const mine = mayArrange("mem");
   return html`<span class="object-actions">
-    ${held && html`<button type="button" class="link" aria-pressed=${memory.pinned} onClick=${() => change("pin", { id: memory.id, pinned: !memory.pinned }, memory.pinned ? "Not pinned any more" : "Pinned: every turn begins with it")}>${memory.pinned ? "Unpin" : "Pin"}</button>`}
-    <${IconButton} icon="note" label="Change" onClick=${() => (teaching.value = memory)} />
+    ${held && mine && html`<button type="button" class="link" aria-pressed=${memory.pinned} onClick=${() => change("pin", { id: memory.id, pinned: !memory.pinned }, memory.pinned ? "Not pinned any more" : "Pinned: every turn begins with it")}>${memory.pinned ? "Unpin" : "Pin"}</button>`}
+    ${mine && html`<${IconButton} icon="note" label="Change" onClick=${() => (teaching.value = memory)} />`}
     <${ObjectActions} ref_=${memory.ref} title=${memory.memory} remember=${false} /></span>`;
 }
 

@@ -1,6 +1,6 @@
 import { call } from "../api.js";
 import { html, useLoaded } from "../dom.js";
-import { teaching } from "../state.js";
+import { mayArrange, teaching } from "../state.js";
 import { Empty, Loaded } from "../ui/parts.js";
 import { MemoryCard, change, useChanges } from "./parts.js";
 
@@ -12,9 +12,9 @@ export function Proposals() {
     if (await change(operation, { id: memory.id }, done)) list.put((before) => ({ ...before, memories: before.memories.filter((each) => each.id !== memory.id) }));
   };
   return html`<${Loaded} of=${list}>${({ memories }) => memories.length
-    ? html`<ul class="memories">${memories.map((memory) => html`<${MemoryCard} key=${memory.id} memory=${memory} actions=${false}><div class="actions">
+    ? html`<ul class="memories">${memories.map((memory) => html`<${MemoryCard} key=${memory.id} memory=${memory} actions=${false}>${mayArrange("mem") && html`<div class="actions">
         <button type="button" onClick=${() => answer("reject", memory, "Rejected: it is not asked again")}>Reject</button>
         <button type="button" onClick=${() => (teaching.value = memory)}>Change</button>
-        <button type="button" class="primary" onClick=${() => answer("confirm", memory, "Confirmed: it is held from now on")}>Confirm</button></div></${MemoryCard}>`)}</ul>`
+        <button type="button" class="primary" onClick=${() => answer("confirm", memory, "Confirmed: it is held from now on")}>Confirm</button></div>`}</${MemoryCard}>`)}</ul>`
     : html`<${Empty} title="Nothing waits for you">What agents suggest to remember appears here.</${Empty}>`}</${Loaded}>`;
 }

@@ -2,9 +2,9 @@
 import { bytes, call, upload } from "../api.js";
 import { html, useEffect, useLoaded, useRef, useState, useTitle } from "../dom.js";
 import { go, href, route } from "../router.js";
-import { attempt } from "../state.js";
-import { Marks, When, counted, size } from "../text.js";
-import { Badge, Confirm, Drop, Empty, Loaded, More, ObjectActions, save } from "../ui/parts.js";
+import { attempt, may } from "../state.js";
+import { Marks, When, brief, counted, size } from "../text.js";
+import { Badge, Confirm, Drop, Empty, Lacks, Loaded, More, ObjectActions, save } from "../ui/parts.js";
 import { Sending, useSending } from "../ui/sending.js";
 
 export function Documents() {
@@ -21,7 +21,8 @@ function Shelf() {
     list.put((before) => ({ ...next, documents: [...before.documents, ...next.documents] }));
   });
   return html`<div class="column"><h1>Documents</h1>
-    <${Drop} label="Choose files" hint="Markdown, text, HTML, PDF and office files. The same file again replaces what changed." onFiles=${sending.send} />
+    ${may("doc:write") ? html`<${Drop} label="Choose files" hint="Markdown, text, HTML, PDF and office files. The same file again replaces what changed." onFiles=${sending.send} />`
+      : html`<${Lacks} what="add documents" grants=${["doc:write"]} />`}
     <${Sending} of=${sending} told=${(done) => html`<a href=${href(["documents", done.id])}>${done.outcome}</a>, ${counted(done.chunks, "chunk")}`} />
     <${Loaded} of=${list}>${({ documents, next }) => documents.length
       ? html`<ul class="rows">${documents.map((each) => html`<li key=${each.ref}><a class="row-main" href=${href(["documents", each.id])} dir="auto">${each.title || each.source}</a>
@@ -54,7 +55,7 @@ function Whole({ whole, chunk, put }) {
   const load = () => attempt(async () => save(await bytes(doc.ref), doc.source.split("/").pop()));
   return html`<article><h1 dir="auto">${doc.title || doc.source}</h1>
     <p class="memory-about"><span class="quiet" dir="auto">${doc.source}</span> <${Badge}>${doc.mime}</${Badge}> <span class="quiet">${counted(doc.chunks, "chunk")}, ${counted(doc.tokens, "token")}, ${size(doc.characters)}</span> <${When} at=${doc.updated} /><span class="grow"></span><${ObjectActions} ref_=${doc.ref} title=${doc.title} remember=${false} /></p>
-    <div class="actions start"><button type="button" onClick=${load}>Save the original</button><button type="button" class="danger" onClick=${() => setAsking(true)}>Remove</button></div>
+    <div class="actions start"><button type="button" onClick=${load}>Save the original</button>${may("doc:write") && html`<button type="button" class="danger" onClick=${() => setAsking(true)}>Remove</button>`}</div>
     <input type="search" aria-label="Search in this document" placeholder="Search in this document" dir="auto" value=${query} onInput=${(e) => setQuery(e.target.value)} />
     ${query.trim() ? html`<${Inside} doc=${doc} query=${query.trim()} />` : html`<ol class="chunks">${chunks.map((each) => html`<${Chunk} key=${each.ref} chunk=${each} wanted=${each.ref.endsWith(`#${chunk}`)} />`)}</ol><${More} next=${next} onMore=${more} />`}
     ${asking && html`<${Confirm} title="Remove this document?" action="Remove for good" onDo=${remove} onClose=${() => setAsking(false)}><p>Its text, its chunks and its file go, from every file of the store. Cards that stand for it say that it is gone.</p></${Confirm}>`}</article>`;
@@ -65,7 +66,7 @@ function Chunk({ chunk, wanted, words }) {
   useEffect(() => {
     if (wanted) at.current.scrollIntoView({ block: "center" });
   }, [wanted]);
-  return html`<li ref=${at} class=${wanted ? "chunk wanted" : "chunk"}><p class="chunk-head"><span class="quiet">${chunk.number + 1}${chunk.page ? `, page ${chunk.page}` : ""}</span> <span dir="auto">${chunk.headings.join(" › ")}</span><span class="grow"></span><${ObjectActions} ref_=${chunk.ref} title=${chunk.text.slice(0, 80)} /></p>
+  return html`<li ref=${at} class=${wanted ? "chunk wanted" : "chunk"}><p class="chunk-head"><span class="quiet">${chunk.number + 1}${chunk.page ? `, page ${chunk.page}` : ""}</span> <span dir="auto">${chunk.headings.join(" › ")}</span><span class="grow"></span><${ObjectActions} ref_=${chunk.ref} title=${brief(chunk.text)} /></p>
     <div class="plain"><${Marks} text=${chunk.text} words=${words} /></div></li>`;
 }
 

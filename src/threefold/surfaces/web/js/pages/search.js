@@ -3,11 +3,13 @@ import { call } from "../api.js";
 import { html, useEffect, useLoaded, useState, useTitle } from "../dom.js";
 import { escapeId, leads } from "../refs.js";
 import { href, route, settle } from "../router.js";
-import { Marks, When, glance } from "../text.js";
+import { may, me } from "../state.js";
+import { Marks, When, brief, glance } from "../text.js";
 import { Why } from "../ui/why.js";
 import { Badge, Empty, Field, Loaded, ObjectActions, Tabs } from "../ui/parts.js";
 
 const REALMS = [["", "Everything"], ["conv", "Conversations"], ["mem", "Memories"], ["doc", "Documents"], ["cnv", "Boards"]];
+const readable = (realm) => may(`${realm}:read`);
 const ROLES = ["user", "assistant", "summary", "note", "attachment"];
 
 /** How each realm is asked, and what is made of its hits. */
@@ -35,7 +37,7 @@ const ASK = {
 /** What the conversations are called in which something was found. */
 async function titlesOf(hits, stop) {
   const ids = [...new Set(hits.map((hit) => hit.conversation))];
-  if (!ids.length) return {};
+  if (!ids.length || !may("all:read")) return {};
   const refs = ids.map((id) => `conv:conversation:${escapeId(id)}`);
   const { objects } = await call("all", "describe", { refs, size: 1 }, { signal: stop });
   return Object.fromEntries(objects.map((each, at) => [ids[at], each.title]));
@@ -43,7 +45,7 @@ async function titlesOf(hits, stop) {
 
 async function searched(asked, stop) {
   const narrowed = asked.role || asked.conversation || asked.since || asked.until;
-  const realms = asked.in ? [asked.in] : narrowed ? ["conv"] : ["conv", "mem", "doc", "cnv"];
+  const realms = asked.in ? [asked.in] : narrowed ? ["conv"] : ["conv", "mem", "doc", "cnv"].filter(readable);
   const limit = realms.length > 1 ? 5 : 30;
   const found = await Promise.all(realms.map(async (realm) => [realm, await ASK[realm](asked, limit, stop)]));
   return found.map(([realm, answer]) => ({ realm, ...answer }));
@@ -59,14 +61,14 @@ export function Search() {
     event.preventDefault();
     put({ q: text.trim() });
   };
-  const tabs = REALMS.map(([name, label]) => ({ name, label, href: href(["search"], { ...asked, in: name }) }));
+  const tabs = REALMS.filter(([name]) => !name || readable(name)).map(([name, label]) => ({ name, label, href: href(["search"], { ...asked, in: name }) }));
   return html`<div class="column"><h1>Search</h1>
     <form role="search" class="search-form" onSubmit=${send}>
-      <input type="search" autofocus=${!asked.q} dir="auto" aria-label="Search everything" placeholder="A word, or a question in any language" value=${text} onInput=${(e) => setText(e.target.value)} />
+      <input type="search" autofocus=${!asked.q} dir="auto" aria-label="Search everything" placeholder="Words, or a question" value=${text} onInput=${(e) => setText(e.target.value)} />
       <button class="primary">Search</button></form>
     <${Tabs} label="Where to search" tabs=${tabs} chosen=${asked.in || ""} />
     ${["", "conv"].includes(asked.in || "") && html`<${Filters} asked=${asked} put=${put} />`}
-    ${asked.q ? html`<${Results} key=${JSON.stringify(asked)} asked=${asked} />`
+    ${asked.q ? html`<${Results} key=${JSON.stringify([asked, me.value?.grants])} asked=${asked} />`
       : html`<${Empty} title="Search what was said, held and read">By meaning, by words and by spelling at once. Times such as “last week” count, too.</${Empty}>`}</div>`;
 }
 
@@ -101,7 +103,7 @@ function Realm({ found, asked, alone }) {
 function Hit({ hit }) {
   return html`<li class="hit"><p class="hit-head"><a href=${leads(hit.ref)} dir="auto">${hit.title}</a>
       ${hit.place && html`<span class="quiet" dir="auto">${hit.place}</span>`}${hit.at && html`<${When} at=${hit.at} />`}
-      <${ObjectActions} ref_=${hit.ref} title=${hit.text.slice(0, 80)} /></p>
+      <${ObjectActions} ref_=${hit.ref} title=${brief(hit.text)} /></p>
     <p class="hit-text"><${Marks} text=${glance(hit.text)} words=${hit.matched} /></p>
     ${hit.explain && html`<${Why} explain=${hit.explain} score=${hit.score} roles=${hit.roles} />`}</li>`;
 }

@@ -1,17 +1,23 @@
 // Settings: the token, what it may do, how it looks, what agents may remember, taking all along, forgetting.
 import { archive, call, services, setToken, token } from "../api.js";
 import { html, useLoaded, useState, useTitle } from "../dom.js";
-import { attempt, setTheme, theme } from "../state.js";
-import { Field, Loaded, save } from "../ui/parts.js";
+import { attempt, countProposals, learnMe, may, mayArrange, me, setTheme, theme } from "../state.js";
+import { Field, Lacks, Loaded, save } from "../ui/parts.js";
 import { Forget } from "./forget.js";
 
 export function Settings() {
   useTitle("Settings");
   const [held, setHeld] = useState(token());
+  const take = (value) => {
+    setToken(value);
+    setHeld(value);
+    learnMe();
+    countProposals();
+  };
   return html`<div class="column"><h1>Settings</h1>
-    <section class="panel"><h2>Access</h2><${Token} held=${held} onChange=${(value) => { setToken(value); setHeld(value); }} /><${Mine} key=${held} /></section>
+    <section class="panel"><h2>Access</h2><${Token} held=${held} onChange=${take} /><${Who} /><${Mine} key=${held} /></section>
     <section class="panel"><h2>Looks</h2><${Theme} /></section>
-    <section class="panel"><h2>What agents may remember</h2><${Policy} key=${held} /></section>
+    ${may("mem:read") && html`<section class="panel"><h2>What agents may remember</h2><${Policy} key=${held} /></section>`}
     <section class="panel"><h2>Take everything along</h2><${Export} /></section>
     <section class="panel"><h2>Forget</h2><${Forget} /></section></div>`;
 }
@@ -23,10 +29,18 @@ function Token({ held, onChange }) {
     <div class="actions start"><button class="primary" disabled=${!text.trim()}>Use it</button>${held && html`<button type="button" onClick=${() => onChange("")}>Forget the token</button>`}</div></form>`;
 }
 
+/** As whom one is here, and what was granted. */
+function Who() {
+  if (!me.value) return null;
+  const { user, tenant, app, agent, grants } = me.value;
+  return html`<p>You are <strong><bdi>${user}</bdi></strong>${tenant !== "default" && html` of <bdi>${tenant}</bdi>`}${agent && html`, as the agent <bdi>${agent}</bdi>, which suggests`}${app && html`, and see what <bdi>${app}</bdi> recorded`}. ${
+    grants ? html`You were granted ${grants.length ? grants.map((grant, at) => html`${at ? ", " : ""}<code>${grant}</code>`) : "nothing"}.` : "You may do everything."}</p>`;
+}
+
 /** Which services this person may use here. */
 function Mine() {
   const found = useLoaded(() => services(), []);
-  return html`<${Loaded} of=${found}>${(told) => html`<p class="quiet">${told.user ? html`You are <strong dir="auto">${told.user}</strong>. ` : ""}What you can use here:</p><dl class="from">${(told.services || told).map((each) => html`<div key=${each.namespace}><dt>${each.namespace}</dt><dd>${each.line}</dd></div>`)}</dl>`}</${Loaded}>`;
+  return html`<${Loaded} of=${found}>${(told) => html`<p class="quiet">What you can use here:</p><dl class="from">${(told.services || told).map((each) => html`<div key=${each.namespace}><dt>${each.namespace}</dt><dd>${each.line}</dd></div>`)}</dl>`}</${Loaded}>`;
 }
 
 function Theme() {
@@ -41,11 +55,14 @@ function Policy() {
     const made = await attempt(() => call("mem", "allow", { rule, kinds: rule === "auto" ? ["preference"] : null }), "Set");
     if (made) policy.put(() => made);
   };
-  return html`<${Loaded} of=${policy}>${(found) => html`<fieldset class="segments"><legend class="hidden">What agents may do with memory</legend>${RULES.map(([name, label]) => html`<label key=${name}><input type="radio" name="policy" checked=${found.rule === name} onChange=${() => choose(name)} /><span>${label}</span></label>`)}</fieldset>`}</${Loaded}>`;
+  const mine = mayArrange("mem");
+  return html`<${Loaded} of=${policy}>${(found) => html`<fieldset class="segments" disabled=${!mine}><legend class="hidden">What agents may do with memory</legend>${RULES.map(([name, label]) => html`<label key=${name}><input type="radio" name="policy" checked=${found.rule === name} onChange=${() => choose(name)} /><span>${label}</span></label>`)}</fieldset>${!mine && (me.value.agent ? html`<p class="notice">Only the person chooses this, not an agent.</p>` : html`<${Lacks} what="change this" grants=${["mem:write"]} />`)}`}</${Loaded}>`;
 }
 
 function Export() {
   const [busy, setBusy] = useState(false);
+  const lacking = ["conv:read", "mem:read", "doc:read", "cnv:read"].filter((grant) => !may(grant));
+  if (lacking.length) return html`<${Lacks} what="export everything" grants=${lacking} />`;
   const load = async () => {
     setBusy(true);
     await attempt(async () => save(await archive(), `threefold-${new Date().toISOString().slice(0, 10)}.zip`));

@@ -18,6 +18,7 @@ const PATHS = {
   bin: "M5 7h14M9 7V4h6v3M7 7l1 13h8l1-13",
   note: "M5 19l1-4L16 5l3 3L9 18zM14 7l3 3",
   link: "M10 14l4-4M9 7l2-2a4 4 0 0 1 6 6l-2 2M15 17l-2 2a4 4 0 0 1-6-6l2-2",
+  person: "M12 4a4 4 0 1 0 0 8 4 4 0 0 0 0-8zM5 20c0-4 3-6 7-6s7 2 7 6",
   down: "M7 11v8H4v-8zM7 11l4-7c2 0 2 1 2 2v4h6l-2 9H7",
   back: "M15 5l-7 7 7 7",
 };

@@ -3,7 +3,7 @@ import { call } from "../api.js";
 import { html, useEffect, useRef, useState } from "../dom.js";
 import { kindName, kindOf, leads } from "../refs.js";
 import { go, href } from "../router.js";
-import { overlay, setTheme, teaching } from "../state.js";
+import { may, overlay, setTheme, teaching } from "../state.js";
 import { glance } from "../text.js";
 import { Dialog } from "./parts.js";
 import { Icon } from "./icons.js";
@@ -13,7 +13,7 @@ const close = () => (overlay.value = "");
 /** What can be done besides going to a page. */
 const ACTIONS = [
   { id: "new-chat", label: "New conversation", icon: "add", run: () => go(["chat"]) },
-  { id: "teach", label: "Remember something", icon: "memories", run: () => (teaching.value = {}) },
+  { id: "teach", label: "Remember something", icon: "memories", run: () => (teaching.value = {}), needs: ["mem:write", "mem:propose"] },
   { id: "theme", label: "Light or dark", icon: "settings", run: () => setTheme(dark() ? "light" : "dark") },
   { id: "keys", label: "List the keys", icon: "more", run: () => (overlay.value = "keys") },
 ];
@@ -48,7 +48,7 @@ function options(pages, text, found) {
   const wanted = text.toLocaleLowerCase();
   const named = (each) => each.label.toLocaleLowerCase().includes(wanted);
   const places = pages.filter(named).map((page) => ({ id: page.name, label: page.label, kind: "page", icon: page.name, href: href([page.name]) }));
-  const acts = ACTIONS.filter(named).map((act) => ({ ...act, kind: "action" }));
+  const acts = ACTIONS.filter(named).filter((act) => !act.needs || act.needs.some(may)).map((act) => ({ ...act, kind: "action" }));
   const hits = found.map((hit) => ({ id: hit.id, label: glance(hit.title), kind: kindName(kindOf(hit.id)), icon: "search", href: leads(hit.id) }));
   const all = text ? [{ id: "search-all", label: `Search everything for “${text}”`, kind: "search", icon: "search", href: href(["search"], { q: text }) }] : [];
   return [...(wanted ? hits.slice(0, 6) : []), ...all, ...places, ...acts];

@@ -1,7 +1,8 @@
 // Small parts that every page is made of.
 import { html, useEffect, useId, useRef, useState } from "../dom.js";
 import { kindName, kindOf, leads } from "../refs.js";
-import { pinning, teaching } from "../state.js";
+import { href } from "../router.js";
+import { may, pinning, teaching } from "../state.js";
 import { When } from "../text.js";
 import { Icon } from "./icons.js";
 import { Toasts } from "./toasts.js";
@@ -45,9 +46,9 @@ export function Confirm({ title, children, action, word, onDo, onClose }) {
   return html`<${Dialog} title=${title} onClose=${onClose}>
     <form onSubmit=${run}>
       ${children}
-      ${word && html`<label class="field">Type <strong>${word}</strong> to go on<input value=${typed} onInput=${(e) => setTyped(e.target.value)} autocomplete="off" /></label>`}
+      ${word && html`<label class="field">Type <strong><bdi>${word}</bdi></strong> to go on<input dir="auto" value=${typed} onInput=${(e) => setTyped(e.target.value)} autocomplete="off" /></label>`}
       <div class="actions"><button type="button" onClick=${onClose}>Cancel</button>
-        <button class="danger" disabled=${busy || (word && typed.trim() !== word)}>${busy ? "Working…" : action}</button></div>
+        <button class="danger" disabled=${busy || (word && ![typed, typed.trim()].includes(word))}>${busy ? "Working…" : action}</button></div>
     </form>
   </${Dialog}>`;
 }
@@ -77,6 +78,11 @@ export function Badge({ children, tone = "" }) {
   return html`<span class=${`badge ${tone}`}>${children}</span>`;
 }
 
+/** What the token does not allow, and how to get there. */
+export function Lacks({ what, grants }) {
+  return html`<p class="notice">This token may not ${what}. It lacks ${grants.map((grant, at) => html`${at ? ", " : ""}<code>${grant}</code>`)}: whoever runs the server makes another with <code>threefold tokens create</code>, and you paste it under <a href=${href(["settings"])}>Settings</a>.</p>`;
+}
+
 /** Pages of a list: what is there, and a button for more. */
 export function More({ next, busy, onMore, label = "Show more" }) {
   return next ? html`<div class="more"><button type="button" disabled=${busy} onClick=${onMore}>${busy ? "Loading…" : label}</button></div>` : null;
@@ -86,8 +92,8 @@ export function More({ next, busy, onMore, label = "Show more" }) {
 export function ObjectActions({ ref_, title, remember = true }) {
   const copy = () => navigator.clipboard?.writeText(ref_);
   return html`<span class="object-actions">
-    <${IconButton} icon="boards" label="Pin to board" onClick=${() => (pinning.value = { ref: ref_, title })} />
-    ${remember && html`<${IconButton} icon="memories" label="Remember something of it" onClick=${() => (teaching.value = { memory: selected(), source: ref_ })} />`}
+    ${may("cnv:propose") && html`<${IconButton} icon="boards" label="Pin to board" onClick=${() => (pinning.value = { ref: ref_, title })} />`}
+    ${remember && (may("mem:write") || may("mem:propose")) && html`<${IconButton} icon="memories" label="Remember something of it" onClick=${() => (teaching.value = { memory: selected(), source: ref_ })} />`}
     <${IconButton} icon="link" label="Copy reference" onClick=${copy} />
   </span>`;
 }

@@ -3,7 +3,7 @@ import { call } from "../api.js";
 import { html, useState } from "../dom.js";
 import { kindName, kindOf, leads } from "../refs.js";
 import { go } from "../router.js";
-import { tell, teaching } from "../state.js";
+import { may, tell, teaching } from "../state.js";
 import { Dialog, Field } from "./parts.js";
 
 export const LAYERS = ["working", "session", "longterm", "organizational", "global"];
@@ -29,6 +29,9 @@ function changes(first, now) {
   return { ...Object.fromEntries(changed), id: first.id, revision: first.revision };
 }
 
+/** Who may not hold a memory proposes it; who sees it is said by whoever confirms it. */
+const proposed = ({ visibility: _, ...given }) => call("mem", "propose", given);
+
 const fields = (memory) => ({
   memory: memory.memory || "", context: memory.context || "", kind: memory.kind || "fact", layer: memory.layer || "longterm",
   tags: memory.tags || [], importance: memory.importance ?? null, visibility: memory.visibility || "shared",
@@ -50,7 +53,7 @@ export function MemoryForm({ first, onDone }) {
     try {
       const importance = now.importance === null || now.importance === "" ? null : Number(now.importance);
       const given = changes(first, { ...now, importance, tags: split(tags) });
-      const made = await call("mem", "upsert", given, { keep: first.id ? ["context"] : [] });
+      const made = await (first.id || may("mem:write") ? call("mem", "upsert", given, { keep: first.id ? ["context"] : [] }) : proposed(given));
       tell(first.id ? "Changed" : made.status === "proposed" ? "Proposed" : "Remembered", "done", { label: "Open it", run: () => go(["memories", made.id]) });
       dispatchEvent(new CustomEvent("memories"));
       onDone(made);
@@ -65,12 +68,12 @@ export function MemoryForm({ first, onDone }) {
     <div class="fields">
       <${Field} label="Kind"><input list="memory-kinds" value=${now.kind} onInput=${set("kind")} /><datalist id="memory-kinds">${KINDS.map((kind) => html`<option value=${kind} />`)}</datalist></${Field}>
       <${Field} label="Layer" hint=${`lives: ${LIFE[now.layer]}`}><select value=${now.layer} onChange=${set("layer")}>${LAYERS.map((layer) => html`<option key=${layer}>${layer}</option>`)}</select></${Field}>
-      <${Field} label="Who sees it"><select value=${now.visibility} onChange=${set("visibility")}><option value="shared">agents and I</option><option value="user">only I</option><option value="agent">only agents</option></select></${Field}>
+      ${(first.id || may("mem:write")) && html`<${Field} label="Who sees it"><select value=${now.visibility} onChange=${set("visibility")}><option value="shared">agents and I</option><option value="user">only I</option><option value="agent">only agents</option></select></${Field}>`}
       <${Field} label="Tags" hint="with commas between"><input dir="auto" value=${tags} onInput=${(e) => setTags(e.target.value)} /></${Field}>
     </div>
     ${first.source && !first.id && html`<p class="quiet">Source: <a href=${leads(first.source)}>${kindName(kindOf(first.source))}</a></p>`}
     ${problem && html`<${Conflict} problem=${problem} first=${first} now=${{ ...now, tags: split(tags) }} />`}
-    <div class="actions"><button type="button" onClick=${() => onDone()}>Cancel</button><button class="primary" disabled=${busy}>${first.id ? "Save" : "Remember"}</button></div>
+    <div class="actions"><button type="button" onClick=${() => onDone()}>Cancel</button><button class="primary" disabled=${busy}>${first.id ? "Save" : may("mem:write") ? "Remember" : "Propose"}</button></div>
   </form>`;
 }
 
