@@ -67,6 +67,7 @@ def test_a_person_finds_an_old_turn_keeps_it_and_teaches(
     expect(page.locator("mark")).to_have_text("Hendaye")
 
 
+@pytest.mark.parametrize("backend", ["sqlite", "postgres"])
 def test_a_conversation_is_shown_as_it_was(new_window: Open, server: Server) -> None:
     page = new_window("/#/chat/lisbon")
     turn = page.get_by_role("article", name="Turn 1")
@@ -110,6 +111,7 @@ def test_long_conversations_come_in_pieces(new_window: Open, server: Server) -> 
     expect(page.get_by_text("answer 25", exact=True)).to_have_count(1)
 
 
+@pytest.mark.parametrize("backend", ["sqlite", "postgres"])
 def test_histories_are_imported_and_what_was_skipped_is_told(new_window: Open, tmp_path: Path) -> None:
     history = tmp_path / "history.jsonl"
     history.write_text(
@@ -122,6 +124,7 @@ def test_histories_are_imported_and_what_was_skipped_is_told(new_window: Open, t
     expect(page.get_by_role("cell", name="history.jsonl")).to_be_visible()
 
 
+@pytest.mark.parametrize("backend", ["sqlite", "postgres"])
 def test_what_an_agent_would_see_is_shown_with_what_was_left_out(new_window: Open) -> None:
     page = new_window("/#/context?budget=60")
     page.get_by_label("Goal or question").fill("ferry to Porto Santo, fish in Cacilhas")

@@ -90,6 +90,7 @@ def test_several_viewers_see_the_same_as_it_happens_and_afterwards(new_window: O
     assert one.get_by_role("article", name="Turn 1").inner_text() == seen == late.get_by_role("article").inner_text()
 
 
+@pytest.mark.parametrize("backend", ["sqlite", "postgres"])
 def test_what_is_said_meanwhile_waits_or_steers(new_window: Open, server: Server, slow: Slow) -> None:
     page = new_window("/#/chat/talk")
     send(page, "When does it leave?")
@@ -112,6 +113,7 @@ def test_what_is_said_meanwhile_waits_or_steers(new_window: Open, server: Server
     assert told.all_inner_texts() == ["interrupted", "steer"]
 
 
+@pytest.mark.parametrize("backend", ["sqlite", "postgres"])
 def test_a_turn_is_stopped_and_is_recorded_as_it_was(new_window: Open, slow: Slow) -> None:
     page = new_window("/#/chat/talk")
     send(page, "When does it leave?")

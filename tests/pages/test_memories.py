@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 from http_server import Server
 from playwright.sync_api import expect
 
 from pages.conftest import Open
 
 
+@pytest.mark.parametrize("backend", ["sqlite", "postgres"])
 def test_a_proposal_waits_and_is_confirmed(new_window: Open, server: Server) -> None:
     page = new_window("/#/memories?view=proposals")
     badge = page.get_by_label("1 proposals")
@@ -20,6 +22,7 @@ def test_a_proposal_waits_and_is_confirmed(new_window: Open, server: Server) -> 
     expect(page.get_by_role("button", name="Confirm")).to_be_visible()
 
 
+@pytest.mark.parametrize("backend", ["sqlite", "postgres"])
 def test_two_edits_of_one_memory_meet_and_neither_is_lost(new_window: Open, server: Server) -> None:
     mem = server.db.user("ann").mem
     (memory,) = mem.list()

@@ -109,6 +109,7 @@ def test_a_server_that_wants_a_token_is_given_one(browser: Browser, db: threefol
         assert secret not in page.url
 
 
+@pytest.mark.parametrize("backend", ["sqlite", "postgres"])
 def test_another_user_sees_nothing_of_it(browser: Browser, db: threefold.Threefold) -> None:
     secret = db.tokens.create("bob").secret
     with served(db, local=None) as running, window(browser, running.url) as page:
