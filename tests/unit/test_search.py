@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from threefold.model.candidates import Candidate, CandidateRows, Candidates
 from threefold.model.query import Filter, Query
 from threefold.model.rows import RowKey
 from threefold.model.scope import Scope
-from threefold.model.times import from_micros, iso, parse_moment, to_micros
+from threefold.model.times import from_micros, iso, now, parse_moment, retry_after, to_micros
 from threefold.search.bm25 import bm25
 from threefold.search.rank import Placing, Ranking, by_conversation, by_turn, rank, recency_lifts
 from threefold.search.spelling import corrections
@@ -305,3 +306,20 @@ def test_a_long_question_is_cut_and_the_result_says_so() -> None:
 def test_what_is_no_embedder_is_refused_at_once() -> None:
     with pytest.raises(InvalidInput, match="dimensions"):
         threefold.open(":memory:", embedder=object())
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [
+        (None, None), ("3", 3.0), ("0.5", 0.5), ("-1", 0.0), ("Wed, 21 Oct 2015 07:28:00 GMT", 0.0), ("soon", None),
+        ("", None), ("nan", 0.0),
+    ],
+)  # fmt: skip
+def test_what_a_server_says_of_when_to_ask_again(value: str | None, seconds: float | None) -> None:
+    assert retry_after(value) == seconds
+
+
+def test_a_moment_to_ask_again_is_seconds_from_now() -> None:
+    told = retry_after(format_datetime(now() + timedelta(minutes=1)))
+    assert told is not None
+    assert 0 < told <= 61

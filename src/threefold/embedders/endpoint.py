@@ -16,11 +16,11 @@ import threading
 import time
 import weakref
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 from threefold.errors import InvalidInput, ThreefoldError, Unavailable
+from threefold.model.times import retry_after
 
 LARGEST_ANSWER: Final = 256 * 2**20
 PAUSE_SECONDS: Final = 10.0
@@ -184,7 +184,7 @@ class Endpoint:
                 raise Unavailable(f"{self.place} answered something that is not JSON; check the url") from None
         said = self._hidden(_message(answer))
         if status in _AGAIN:
-            raise _Failed(f"answered {status}{said}", _seconds(headers.get("Retry-After")))
+            raise _Failed(f"answered {status}{said}", retry_after(headers.get("Retry-After")))
         if status in {401, 403}:
             mend = "give embedder_key (THREEFOLD_EMBEDDER_KEY)" if self._key is None else "check embedder_key"
             raise InvalidInput(f"{self.place} answered {status}, the key was not accepted{said}; {mend}")
@@ -242,17 +242,3 @@ def _message(answer: bytes) -> str:
             said = said[name]
     line = " ".join(str(said).split())[:200]
     return f" ({line})" if line else ""
-
-
-def _seconds(value: str | None) -> float | None:
-    """`Retry-After` in seconds: it is a number of them, or a moment."""
-    if value is None:
-        return None
-    try:
-        return max(0.0, float(value))
-    except ValueError:
-        pass
-    try:
-        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
-    except ValueError:
-        return None

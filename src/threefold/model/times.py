@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta
+from email.utils import parsedate_to_datetime
 
 from threefold.errors import InvalidInput
 
@@ -57,3 +58,17 @@ def iso(moment: datetime) -> str:
     """ISO 8601 in UTC with a `Z`, microseconds only where there are some."""
     moment = moment if moment.tzinfo is UTC else moment.astimezone(UTC)
     return moment.isoformat().replace("+00:00", "Z")
+
+
+def retry_after(value: str | None) -> float | None:
+    """What a header `Retry-After` says, in seconds from now: it is a number of them, or a moment. None for neither."""
+    if value is None:
+        return None
+    try:
+        return max(0.0, float(value))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, (parsedate_to_datetime(value).astimezone(UTC) - now()).total_seconds())
+    except (ValueError, OverflowError):
+        return None

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 from typing import Any, Final
+
+from threefold.model.times import retry_after
 
 # Those that both OpenAI's and Anthropic's own clients ask again, and those of proxies in front of a server.
 AGAIN: Final = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529})
@@ -55,7 +55,7 @@ def failure(status: int, said: str, after: str | None = None) -> Failed | Reject
     if status in AGAIN and _NOT_KNOWN.search(said):
         return Rejected(status, said)
     if status in AGAIN or status >= 500:
-        return Failed(f"answered {status}{_told(said)}", status in AGAIN and _SPENT not in said, seconds(after))
+        return Failed(f"answered {status}{_told(said)}", status in AGAIN and _SPENT not in said, retry_after(after))
     if status < 300:
         return Failed(f"answered {status}, without an answer{_told(said)}", again=False)
     return Rejected(status, said)
@@ -90,17 +90,3 @@ def shortened(said: str) -> str:
 
 def _told(said: str) -> str:
     return f" ({said})" if said else ""
-
-
-def seconds(value: str | None) -> float | None:
-    """`Retry-After` in seconds: it is a number of them, or a moment."""
-    if value is None:
-        return None
-    try:
-        return max(0.0, float(value))
-    except ValueError:
-        pass
-    try:
-        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
-    except ValueError:
-        return None
