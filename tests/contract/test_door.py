@@ -450,9 +450,11 @@ def test_a_turn_whose_process_stopped_is_failed_and_what_waited_goes_on(db: thre
     async def play(kernel: Kernel, door: Door) -> Any:
         kernel.agents.register(echo, name="gate")
         gate = Gate()
+        await door.close()  # else its first look might be the one that finds the turn
         async with Frozen(db, gate) as frozen:
             first = await frozen.submit("please wait", "alice", "trip", attachments=[("a.txt", b"kept")])
             await gate.begun.wait()
+            await door.start()
             clock.advance(timedelta(days=2))
             # What the lane refers to is not collected, however old it is.
             assert db.collect_blobs(timedelta(0)) == 0
@@ -488,6 +490,7 @@ def test_a_turn_that_was_recorded_before_its_process_stopped_stays_as_it_is(
 ) -> None:
     async def play(kernel: Kernel, door: Door) -> None:
         kernel.agents.register(echo, name="gate")
+        await door.close()  # else its first look might be the one that finds the turn
         async with Frozen(db, echo) as frozen:
             end, reached = db.lanes.end, asyncio.Event()
             loop = asyncio.get_running_loop()
@@ -499,6 +502,7 @@ def test_a_turn_that_was_recorded_before_its_process_stopped_stays_as_it_is(
             monkeypatch.setattr(db.lanes, "end", stopped)
             await frozen.submit("first", "alice", "trip")
             await reached.wait()
+            await door.start()
             monkeypatch.setattr(db.lanes, "end", end)
             _, viewer = await sent(door, "second", "alice", "trip")
             clock.advance(timedelta(seconds=31))
