@@ -182,6 +182,7 @@ def test_what_runs_already_is_not_withdrawn_and_the_page_says_so(new_window: Ope
     send(page, "When does it leave?")
     expect(page.get_by_text("First this.").first).to_be_visible()
     send(page, "And on Sunday?")
+    expect(page.get_by_role("button", name="Withdraw And on Sunday?")).to_be_visible()
     # This window is slow to hear that the turn has ended.
     page.route("**/v1/lanes/talk", lambda route: route.abort())
     slow.go_on.set()
