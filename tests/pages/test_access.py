@@ -82,6 +82,7 @@ def test_the_palette_finds_by_keyboard(new_window: Open) -> None:
     page = new_window("/#/settings")
     expect(page.get_by_text("What agents may remember")).to_be_visible()
     page.locator("body").press("/")
+    expect(page.get_by_role("combobox", name="Find or go to")).to_be_focused()
     page.keyboard.type("Porto Santo")
     expect(page.get_by_role("option", name="Ferries").first).to_be_visible()
     assert audit(page) == []
