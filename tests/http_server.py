@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -37,7 +37,7 @@ class Server:
 
 
 @contextmanager
-def served(db: threefold.Threefold, **settings: Any) -> Iterator[Server]:
+def served(db: threefold.Threefold, agents: Sequence[Any] = (), **settings: Any) -> Iterator[Server]:
     """The store, served on a free port until the block is left; the store stays open."""
     started, ended = threading.Event(), threading.Event()
 
@@ -50,7 +50,7 @@ def served(db: threefold.Threefold, **settings: Any) -> Iterator[Server]:
             await app.state.live.end()  # as `threefold serve` does
             await super().shutdown(sockets)
 
-    app = application(db, Settings(**{"local": ANN, **settings}), ended.set)
+    app = application(db, Settings(**{"local": ANN, **settings}), agents, ended.set)
     server = Loud(uvicorn.Config(app, log_config=None, access_log=False, lifespan="on", ws="none", server_header=False))
     with listen("127.0.0.1", 0) as listening:
         thread = threading.Thread(target=server.run, args=([listening],))

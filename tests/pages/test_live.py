@@ -10,7 +10,7 @@ import pytest
 from http_server import Server
 from playwright.sync_api import Page, expect
 
-from pages.browsing import PHONE, WIDE
+from pages.browsing import PHONE, WIDE, audit
 from pages.conftest import Open
 from threefold.host.run import Run
 
@@ -149,3 +149,38 @@ def test_what_could_not_be_sent_stays_and_is_sent_once(new_window: Open, server:
     expect(page.get_by_label("Message")).to_have_value("")
     expect(page.get_by_role("article", name="Turn 1")).to_be_visible()
     assert len(server.db.user("ann").conv.turns("talk")) == 1
+
+
+def test_where_there_are_several_agents_one_is_chosen(new_window: Open, server: Server, slow: Slow) -> None:
+    page = new_window("/#/chat/talk")
+    expect(page.get_by_label("Message")).to_be_visible()
+    expect(page.get_by_label("Agent")).to_have_count(0)
+
+    def brief(run: Run) -> str:
+        """Answers in a word."""
+        return "Briefly."
+
+    server.live.kernel.agents.register(brief)
+    page.reload()
+    chosen = page.get_by_label("Agent")
+    assert chosen.locator("option").all_inner_texts() == ["whichever fits", "slow", "brief"]
+    chosen.select_option("brief")
+    send(page, "When does it leave?")
+    expect(page.get_by_role("article", name="Turn 1").get_by_text("Briefly.")).to_be_visible()
+    chosen.select_option("slow")
+    send(page, "In full, please")
+    expect(page.get_by_text("First this.").first).to_be_visible()
+    # While one works it is looked at; reloading, and whoever has the address, sees the same.
+    expect(chosen).to_be_disabled()
+    assert audit(page) == []
+    page.reload()
+    expect(chosen).to_have_value("slow")
+    other = new_window(f"/#{page.url.partition('#')[2]}")
+    for each in (page, other):
+        expect(each.get_by_text("First this.").first).to_be_visible()
+    page.get_by_role("button", name="Stop").click()
+    for each in (page, other):
+        expect(each.get_by_role("article", name="Turn 2").get_by_text("was stopped")).to_be_visible()
+        expect(each.get_by_label("Agent")).to_be_enabled()
+    page.get_by_label("New conversation").click()
+    expect(page.get_by_label("Agent")).to_have_value("")

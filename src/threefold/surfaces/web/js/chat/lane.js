@@ -47,15 +47,17 @@ const OVER = (event) => ["RUN_FINISHED", "RUN_ERROR"].includes(event.type) || ev
 
 export const seen = (state, event) => (DOES[event.type] ? DOES[event.type](state, event) : state);
 
+const QUIET = { turn: null, submissions: [], waiting: [] };
+
 const reduce = (state, event) => (event === null ? EMPTY : seen(state, event));
 
 /**
- * The lane of a conversation. `onRecorded` is called when a turn ended and can be read.
+ * The lane of a conversation, and of an agent where one is chosen. `onRecorded` is called when a turn ended and can be read.
  * `there` is false where this server has no lanes.
  */
-export function useLane(conversation, onRecorded) {
+export function useLane(conversation, agent, onRecorded) {
   const [live, tell] = useReducer(reduce, EMPTY);
-  const [state, setState] = useState({ turn: null, submissions: [], waiting: [] });
+  const [state, setState] = useState(QUIET);
   const [there, setThere] = useState(true);
   const [lost, setLost] = useState(false);
   // The lane is let go a moment after its last event: what has ended here runs no more.
@@ -65,7 +67,7 @@ export function useLane(conversation, onRecorded) {
 
   const look = useCallback(async (stop) => {
     try {
-      const found = await laneState(conversation, stop);
+      const found = await laneState(conversation, agent, stop);
       setState(over.current.has(found.turn) ? { ...found, turn: null, submissions: [] } : found);
       setThere(true);
     } catch (error) {
@@ -73,13 +75,13 @@ export function useLane(conversation, onRecorded) {
       if (error.name !== "AbortError") return false;
     }
     return true;
-  }, [conversation]);
+  }, [conversation, agent]);
 
   useEffect(() => {
     const stop = new AbortController();
     const follow = async () => {
       if (!(await look(stop.signal)) || stop.signal.aborted) return;
-      await listen(conversation, stop.signal, {
+      await listen(conversation, agent, stop.signal, {
         tell, look, setLost,
         ended: async (run) => {
           await recorded.current();
@@ -89,25 +91,29 @@ export function useLane(conversation, onRecorded) {
       });
     };
     follow();
-    return () => stop.abort();
-  }, [conversation]);
+    return () => {
+      stop.abort();
+      tell(null);
+      setState(QUIET);
+    };
+  }, [conversation, agent]);
 
   const send = async (submission) => {
-    const accepted = await submit(conversation, submission);
+    const accepted = await submit(conversation, agent, submission);
     await look();
     return accepted;
   };
-  const stop = () => attempt(() => cancel(conversation), "Stopping…");
+  const stop = () => attempt(() => cancel(conversation, agent), "Stopping…");
   return { live, state, there, lost, send, stop };
 }
 
-async function listen(conversation, stop, { tell, look, setLost, ended }) {
+async function listen(conversation, agent, stop, { tell, look, setLost, ended }) {
   let last = "";
   let run = "";
   let tries = 0;
   while (!stop.aborted) {
     try {
-      for await (const { id, data } of events(conversation, last, stop)) {
+      for await (const { id, data } of events(conversation, agent, last, stop)) {
         last = id || last;
         tries = 0;
         setLost(false);
