@@ -57,6 +57,12 @@ _IMPORTED: Final = {
         "skipped": {"type": "array", "items": {"type": "object", "properties": {"where": _TEXT, "why": _TEXT}}},
     },
 }  # fmt: skip
+_COUNTS: Final = {name: {"type": "integer"} for name in ("created", "replaced", "unchanged", "files")}
+_RESTORED: Final = {
+    "type": "object",
+    "required": ["user", "tenant", *_COUNTS],
+    "properties": {"user": _TEXT, "tenant": _TEXT, **_COUNTS},
+}  # fmt: skip
 _CAPABILITY: Final = {
     "type": "object", "required": ["id", "description", "confidence"],
     "properties": {"id": _TEXT, "description": _TEXT, "confidence": {"type": "number", "minimum": 0, "maximum": 1}},
@@ -141,6 +147,17 @@ OTHERS: Final[Mapping[str, Mapping[str, Any]]] = {
         ],
         "requestBody": _form("kind"),
         "responses": {"200": _gives(_IMPORTED)},
+    }},
+    "/v1/restore": {"post": {
+        "operationId": "restore", "summary": "Take in what /v1/export gave, as the token's user",
+        "description": "Needs every grant to write, and a token of no app or agent. What is there stays.",
+        "x-grant": "conv:write",
+        "parameters": [
+            _query("name", _TEXT, "what the file is called, where it is the body"),
+            _query("foreign", {"type": "string", "enum": ["0", "1"]}, "1 takes in the export of another user"),
+        ],
+        "requestBody": _form("foreign"),
+        "responses": {"200": _gives(_RESTORED)},
     }},
     "/v1/export": _get("export", "Get everything of the user as a zip file", _gives(_BINARY, "application/zip")),
     "/v1/turns": {"post": {
