@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import httpx2
-import uvicorn
 
 import threefold
 from threefold.model.scope import Scope
 from threefold.surfaces.http import Settings, application
 from threefold.surfaces.http.lanes import Live
-from threefold.surfaces.http.serving import listen
+from threefold.surfaces.http.serving import Server as HTTPServer
+from threefold.surfaces.http.serving import configured, listen
 
 ANN = Scope("ann")
 
@@ -37,21 +37,13 @@ class Server:
 
 
 @contextmanager
-def served(db: threefold.Threefold, **settings: Any) -> Iterator[Server]:
+def served(db: threefold.Threefold, agents: Sequence[Any] = (), **settings: Any) -> Iterator[Server]:
     """The store, served on a free port until the block is left; the store stays open."""
     started, ended = threading.Event(), threading.Event()
 
-    class Loud(uvicorn.Server):
-        async def startup(self, sockets: Any = None) -> None:
-            await super().startup(sockets)
-            started.set()
-
-        async def shutdown(self, sockets: Any = None) -> None:
-            await app.state.live.end()  # as `threefold serve` does
-            await super().shutdown(sockets)
-
-    app = application(db, Settings(**{"local": ANN, **settings}), ended.set)
-    server = Loud(uvicorn.Config(app, log_config=None, access_log=False, lifespan="on", ws="none", server_header=False))
+    given = Settings(**{"local": ANN, **settings})
+    app = application(db, given, agents, ended.set)
+    server = HTTPServer(configured(app, given), started.set, app.state.live.end)
     with listen("127.0.0.1", 0) as listening:
         thread = threading.Thread(target=server.run, args=([listening],))
         thread.start()

@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import IO, TYPE_CHECKING, Any, Self
 
 from threefold.backends.opening import open_backend
 from threefold.config import Config, default_blobs, default_store
@@ -27,7 +27,7 @@ from threefold.search.embedding import Background, Questions, embed
 
 if TYPE_CHECKING:
     # Loaded where they are used, so that `import threefold` stays quick.
-    from threefold.archive import Restored
+    from threefold.archive import Bounds, Restored
     from threefold.context.manager import Contexts
     from threefold.jobs.embed import Progress
     from threefold.jobs.worker import Worker
@@ -67,24 +67,33 @@ def open(store: str | Path | None = None, config: Config | None = None, **settin
 
 
 def restore(
-    path: str | Path,
+    path: str | Path | IO[bytes],
     into: Threefold,
     user: str | None = None,
     tenant: str | None = None,
     on_turn: Callable[[int], None] | None = None,
+    bounds: Bounds | None = None,
 ) -> Restored:
-    """Read an export back for the user it was made of, or for another.
+    """Read an export back for the user it was made of, or for another; of a path, or of a file that is open.
 
-    What is there already stays as it is, but for turns of which the archive has a fuller edition.
+    What is there already stays as it is, but for turns of which the archive has a fuller edition. With `bounds` the
+    archive is taken to be somebody else's: it may unpack to so much and no more, its turns are kept as long as those
+    that are recorded now, and what the store's rule of redaction takes out must not be in it.
 
     Raises:
         NotFound, IntegrityError, Unavailable: the file is not there, damaged, or cannot be read.
+        InvalidInput: it goes beyond the bounds. Conflict: another turn is recorded under one of its ids.
     """
     from threefold.archive import read_owner, restore_user
+    from threefold.realms.returning import admitted, admitted_of_others
 
-    owner = read_owner(Path(path))
-    handle = into.user(user or owner.user, tenant or owner.tenant)
-    restored = restore_user(into._backend, into._blobs, handle.scope, Path(path), into.config.clock(), on_turn)  # noqa: SLF001
+    source = Path(path) if isinstance(path, str | Path) else path
+    owner = read_owner(source, bounds)
+    scope = into.user(user or owner.user, tenant or owner.tenant).scope
+    now, ttl = into.config.clock(), into.config.ttl
+    own = bounds is None
+    admit = admitted if own else admitted_of_others(into._ports.redact, None if ttl is None else now + ttl)  # noqa: SLF001
+    restored = restore_user(into._backend, into._blobs, scope, source, now, admit, on_turn, bounds)  # noqa: SLF001
     into._wake()  # noqa: SLF001 - a part of the app
     return restored
 

@@ -6,6 +6,7 @@ import importlib.util
 import os
 import re
 import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 import psycopg
 import pytest
 import yaml
+from http_server import served
 from postgres_server import server
 
 import threefold
@@ -31,12 +33,12 @@ DATABASE = "composed"
 
 
 def test_services_their_images_and_health() -> None:
-    assert list(SERVICES) == ["postgres", "objects", "migrate", "worker"]
-    assert PROGRAMS == ["migrate", "worker"]
+    assert list(SERVICES) == ["postgres", "objects", "migrate", "worker", "serve"]
+    assert PROGRAMS == ["migrate", "worker", "serve"]
     for name, service in SERVICES.items():
         assert re.fullmatch(r"[a-z/]+:\d+[.\d]*(-\w+)?", service["image"]), f"{name}: pin the image by version"
         assert "healthcheck" in service or service["restart"] == "no", f"{name}: a service that stays needs a check"
-        assert not service.get("ports"), f"{name}: open to the outside"
+        assert all(port.startswith("127.0.0.1:") for port in service.get("ports", ())), f"{name}: open to the outside"
     assert SERVICES["migrate"]["image"].endswith(f":{threefold.__version__}")
     used = {mount.partition(":")[0] for service in SERVICES.values() for mount in service.get("volumes", ())}
     assert {name for name in used if not name.startswith(".")} == set(COMPOSE["volumes"])
@@ -79,6 +81,33 @@ def test_the_check_of_the_worker_is_a_command() -> None:
     _, program, *arguments = SERVICES["worker"]["healthcheck"]["test"]
     assert program == "threefold"
     parser().parse_args(arguments)
+
+
+def test_the_server_wants_a_token_and_is_reached_where_it_listens() -> None:
+    service = SERVICES["serve"]
+    options = parser().parse_args(service["command"])
+    assert (options.host, options.require_token) == ("0.0.0.0", True)
+    assert service["ports"] == [f"127.0.0.1:{options.port}:{options.port}"]
+    assert f"127.0.0.1:{options.port}/health" in service["healthcheck"]["test"][-1]
+    assert service["depends_on"]["migrate"]["condition"] == "service_completed_successfully"
+    assert re.search(r"\[[\w,]*\bserve\b", (ROOT / "Dockerfile").read_text("utf-8"))
+    first = re.search(r"docker compose run --rm serve (.+)", (ROOT / "docs" / "how-to.md").read_text("utf-8"))
+    assert first is not None
+    parser().parse_args(first[1].split("#")[0].split())
+
+
+def test_the_check_of_the_server_tells_whether_it_answers() -> None:
+    kind, program, flag, code = SERVICES["serve"]["healthcheck"]["test"]
+    assert (kind, program, flag) == ("CMD", "python", "-c")
+
+    def check(port: int) -> int:
+        asked = code.replace(":8484/", f":{port}/")
+        return subprocess.run([sys.executable, "-c", asked], capture_output=True, check=False).returncode
+
+    with threefold.open(":memory:", embedder=None, background=False) as db, served(db, local=None) as running:
+        port = int(running.url.rpartition(":")[2])
+        assert check(port) == 0
+    assert check(port) == 1
 
 
 def test_the_image_runs_as_an_ordinary_user_and_takes_what_is_there() -> None:

@@ -163,3 +163,23 @@ def test_everything_can_be_taken_along(new_window: Open) -> None:
     with page.expect_download() as saved:
         page.get_by_role("button", name="Export").click()
     assert Path(saved.value.path()).read_bytes().startswith(b"PK")
+
+
+def test_an_export_is_restored_on_the_same_page(new_window: Open, server: Server, tmp_path: Path) -> None:
+    ann, bob = server.db.user("ann"), server.db.user("bob")
+    with bob.turn("porto", turn="p1") as turn:
+        turn.prompt("Where is the bridge?")
+    ann.export(tmp_path / "ann.zip")
+    bob.export(tmp_path / "bob.zip")
+    ann.forget()
+    page = new_window("/#/settings")
+    chooser = page.get_by_label("Choose an archive")
+    chooser.set_input_files(tmp_path / "ann.zip")
+    expect(page.get_by_text("records restored")).to_be_visible()
+    assert {each.id for each in ann.conv.conversations()} == {"lisbon", "学校"}
+    chooser.set_input_files(tmp_path / "bob.zip")
+    expect(page.get_by_text("an export of user 'bob'")).to_be_visible()
+    page.get_by_label("Take it in as mine").check()
+    page.get_by_role("button", name="Try again").click()
+    expect(page.get_by_text("1 record restored")).to_be_visible()
+    assert "porto" in {each.id for each in ann.conv.conversations()}

@@ -232,3 +232,38 @@ def test_a_server_is_killed_and_the_page_recovers_by_itself(browser: Browser, ba
             expect(broken).to_have_count(0)
             page.reload()
     address.give_back()
+
+
+def test_where_there_are_several_agents_one_is_chosen(new_window: Open, server: Server, slow: Slow) -> None:
+    page = new_window("/#/chat/talk")
+    expect(page.get_by_label("Message")).to_be_visible()
+    expect(page.get_by_label("Agent")).to_have_count(0)
+
+    def brief(run: Run) -> str:
+        """Answers in a word."""
+        return "Briefly."
+
+    server.live.kernel.agents.register(brief)
+    page.reload()
+    chosen = page.get_by_label("Agent")
+    assert chosen.locator("option").all_inner_texts() == ["whichever fits", "slow", "brief"]
+    chosen.select_option("brief")
+    send(page, "When does it leave?")
+    expect(page.get_by_role("article", name="Turn 1").get_by_text("Briefly.")).to_be_visible()
+    chosen.select_option("slow")
+    send(page, "In full, please")
+    expect(page.get_by_text("First this.").first).to_be_visible()
+    # While one works it is looked at; reloading, and whoever has the address, sees the same.
+    expect(chosen).to_be_disabled()
+    assert audit(page) == []
+    page.reload()
+    expect(chosen).to_have_value("slow")
+    other = new_window(f"/#{page.url.partition('#')[2]}")
+    for each in (page, other):
+        expect(each.get_by_text("First this.").first).to_be_visible()
+    page.get_by_role("button", name="Stop").click()
+    for each in (page, other):
+        expect(each.get_by_role("article", name="Turn 2").get_by_text("was stopped")).to_be_visible()
+        expect(each.get_by_label("Agent")).to_be_enabled()
+    page.get_by_label("New conversation").click()
+    expect(page.get_by_label("Agent")).to_have_value("")

@@ -43,8 +43,8 @@ class Viewer:
         self.told: list[dict] = []
         self._there, self._more = threading.Event(), threading.Condition()
         headers = {} if after is None else {"Last-Event-ID": after}
-        self._thread = threading.Thread(target=self._follow, args=(server, token, headers, params), daemon=True)
-        self._thread.start()
+        self.thread = threading.Thread(target=self._follow, args=(server, token, headers, params), daemon=True)
+        self.thread.start()
         assert self._there.wait(30)
 
     def _follow(self, server: Server, token: str | None, headers: dict, params: dict) -> None:

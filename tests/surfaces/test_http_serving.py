@@ -8,21 +8,17 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-import httpx2
 import pytest
 from command_line import Run, command_line, told
 from http_server import problem
 from postgres_server import server as postgres
+from serve_process import ROOT, serving, start, wait_until
 
 import threefold
 
-ROOT = Path(__file__).parent.parent.parent
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="signals are sent to the process")
 
 
@@ -34,34 +30,6 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     url = postgres().take()
     yield url
     postgres().give_back(url)
-
-
-def start(store: str, *arguments: str) -> subprocess.Popen[str]:
-    environment = {k: v for k, v in os.environ.items() if not k.startswith(("THREEFOLD", "OTEL"))}
-    environment |= {"PYTHONPATH": str(ROOT / "src"), "THREEFOLD_DB": store, "THREEFOLD_USER": "ann"}
-    return subprocess.Popen(
-        [sys.executable, "-m", "threefold", "--embedder", "none", *arguments],
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        encoding="utf-8",
-    )
-
-
-@contextmanager
-def serving(store: str, *arguments: str) -> Iterator[tuple[subprocess.Popen[str], httpx2.Client]]:
-    process = start(store, "serve", "--json", "--port", "0", *arguments)
-    try:
-        assert process.stdout is not None
-        line = process.stdout.readline()
-        if not line:
-            raise AssertionError(process.communicate()[1])
-        with httpx2.Client(base_url=json.loads(line)["url"], timeout=60) as http:
-            yield process, http
-    finally:
-        process.kill()
-        process.communicate()
 
 
 @POSIX
@@ -102,7 +70,7 @@ def test_what_is_being_answered_when_it_is_told_to_stop_is_answered(tmp_path: Pa
             wire.sendall(head % len(body) + body[:5])
             assert http.get("/health").status_code == 200
             process.send_signal(signal.SIGTERM)
-            wait_until_it_refuses(host, port)
+            wait_until(lambda: refuses(host, port))
             wire.sendall(body[5:])
             assert wire.recv(4096).startswith(b"HTTP/1.1 200 ")
         assert process.wait(60) == 0
@@ -110,40 +78,17 @@ def test_what_is_being_answered_when_it_is_told_to_stop_is_answered(tmp_path: Pa
         assert len(db.user("ann").mem.list()) == 1
 
 
-def wait_until_it_refuses(host: str, port: int) -> None:
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        try:
-            socket.create_connection((host, port), timeout=1).close()
-        except OSError:
-            return
-    raise AssertionError("it still listens")
-
-
-@POSIX
-def test_several_processes_answer_as_one(store: str) -> None:
-    with serving(store, "--workers", "2") as (process, http):
-        made = http.post("/v1/mem/records", json={"memory": "likes tea"}).json()
-        found: list[int] = []
-
-        def ask() -> None:
-            with httpx2.Client(base_url=http.base_url, timeout=60) as own:
-                found.extend(own.get(f"/v1/mem/records/{made['id']}").status_code for _ in range(5))
-
-        asking = [threading.Thread(target=ask) for _ in range(4)]
-        for each in asking:
-            each.start()
-        for each in asking:
-            each.join()
-        assert found == [200] * 20
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(60) == 0
+def refuses(host: str, port: int) -> bool:
+    try:
+        socket.create_connection((host, port), timeout=1).close()
+    except OSError:
+        return True
+    return False
 
 
 def test_without_json_it_says_in_a_line_where_it_is(tmp_path: Path) -> None:
     process = start(str(tmp_path / "store"), "serve", "--port", "0")
     try:
-        assert process.stdout is not None
         line = process.stdout.readline()
     finally:
         process.kill()
@@ -211,12 +156,34 @@ def test_tokens_are_made_listed_and_revoked(run: Run, tmp_path: Path) -> None:
         (["serve", "--host", "203.0.113.1"], "give an"),
         (["serve", "--db", ":memory:", "--workers", "2"], "a store in memory is one process's own"),
         (["serve", "--port", "99999"], "--port 99999 must be"),
+        (["serve", "--agent", "helpers"], "agent 'helpers' must be MODULE:NAME"),
+        (["serve", "--agent", "no_such_module:x"], "module 'no_such_module' cannot be loaded from here"),
     ],
 )
 def test_what_is_off_is_said_in_one_line(run: Run, arguments: list[str], said: str) -> None:
     done = run(*arguments)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
     assert said in done.stderr
+
+
+def test_agents_of_ones_own_answer(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "agents"
+    folder.mkdir()
+    (folder / "helpers.py").write_text(
+        "from threefold import Agent\n"
+        "def helper(run):\n    'Helps with trips.'\n    return f'I heard {run.goal!r}.'\n"
+        "silent = Agent('silent', 'has no function')\n"
+    )
+    with serving(str(tmp_path / "store"), "--agent", "helpers:helper", folder=folder) as (_, http):
+        assert [each["name"] for each in http.get("/v1/agents").json()["agents"]] == ["helper"]
+        http.post("/v1/lanes/trip", json={"text": "Porto?"})
+        wait_until(lambda: http.get("/v1/conv/turns?conversation=trip").json()["turns"])
+        turn = http.get("/v1/conv/search?query=heard").json()["hits"][0]
+        assert (turn["text"], turn["agent"]) == ("I heard 'Porto?'.", "helper")
+    process = start(str(tmp_path / "store"), "serve", "--port", "0", "--agent", "helpers:silent", folder=folder)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err.count("\n")) == (1, "", 1)
+    assert "agent 'silent' has no function of its own; name a chat model with --chat" in err
 
 
 def test_a_port_that_is_taken_is_said(run: Run) -> None:

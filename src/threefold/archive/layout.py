@@ -9,19 +9,93 @@ blobs/<digest>    the bytes of attachments and published files, by SHA-256
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, get_args
+from typing import Annotated, Any, Final, get_args
+
+import msgspec
 
 from threefold.errors import IntegrityError, InvalidInput
 from threefold.model.codec import digest_of, feedback_to_json, file_to_json, log_from_json, log_to_json, row_to_json
 from threefold.model.kinds import ROLES, STATUSES, State
 from threefold.model.record import Feedback, FileEntry, StoredTurn, TurnRecord
 from threefold.model.rows import Row
-from threefold.model.scope import RECORD
+from threefold.model.scope import RECORD, check_id
 from threefold.model.times import iso, parse_moment
 from threefold.text.terms import index_terms
 
 FORMAT = "threefold.export.v1"
 MANIFEST, TURNS, BLOBS = "manifest.json", "turns.jsonl", "blobs/"
+# What no engine keeps: NUL in PostgreSQL.
+_NUL: Final = "\x00"
+_Whole = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+_Small = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
+_Digest = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
+
+
+class _File(msgspec.Struct):
+    path: str
+    digest: _Digest
+    size: _Whole
+    mime: str | None = None
+
+
+class _Row(msgspec.Struct):
+    seq: _Small
+    role: str
+    event_type: str
+    path: str
+    text: str
+    at: str
+    batch: str | None = None
+    author: str | None = None
+
+
+class _Block(msgspec.Struct):
+    type: str
+    path: str
+    at: str
+    text: str | None = None
+    meta: dict[str, Any] = {}
+
+
+class _Log(msgspec.Struct):
+    turn_id: str
+    started: str
+    ended: str
+    status: str
+    blocks: list[_Block]
+    sources: list[dict[str, Any]]
+    counts: dict[str, _Whole]
+    tokens: dict[str, _Whole]
+    error: str | None = None
+    origin: dict[str, Any] = {}
+    redacted: dict[str, _Whole] = {}
+
+
+class _Feedback(msgspec.Struct):
+    reaction: str
+    at: str
+    origin: str
+    text: str | None = None
+
+
+class _Turn(msgspec.Struct):
+    """The types of a line; what they mean is checked behind."""
+
+    conversation: str
+    turn: str
+    title: str | None
+    state: str
+    app: str | None
+    agent: str | None
+    expires: str | None
+    digest: _Digest
+    head: str
+    log: _Log
+    rows: list[_Row]
+    files: list[_File]
+    replay: dict[str, Any]
+    feedback: list[_Feedback]
+    labels: list[str] = []
 
 
 def turn_to_json(stored: StoredTurn, realm: str = RECORD) -> dict[str, Any]:
@@ -54,6 +128,7 @@ def turn_from_json(value: Mapping[str, Any], where: str) -> tuple[TurnRecord, tu
         IntegrityError: where it is not one.
     """
     try:
+        msgspec.convert(value, _Turn)
         record = TurnRecord(
             conversation=value["conversation"],
             turn=value["turn"],
@@ -73,7 +148,10 @@ def turn_from_json(value: Mapping[str, Any], where: str) -> tuple[TurnRecord, tu
         feedback = tuple(
             Feedback(f["reaction"], parse_moment(f["at"], "at"), f.get("text"), f["origin"]) for f in value["feedback"]
         )
-    except (KeyError, TypeError, AttributeError, InvalidInput, IntegrityError) as error:
+    except (
+        KeyError, TypeError, AttributeError, InvalidInput, IntegrityError, msgspec.ValidationError, OverflowError,
+        RecursionError,
+    ) as error:  # fmt: skip
         raise IntegrityError(f"{where}: not a turn of an export: {error!r}") from None
     _check(record, where)
     return record, feedback
@@ -81,18 +159,18 @@ def turn_from_json(value: Mapping[str, Any], where: str) -> tuple[TurnRecord, tu
 
 def _check(record: TurnRecord, where: str) -> None:
     """A record must be what was exported: its parts of the right kind, its content that of its digest."""
-    texts = (
-        record.conversation,
-        record.turn,
-        record.head,
-        *(f.digest for f in record.files),
-        *(f.path for f in record.files),
-        *record.labels,
-    )
-    if not all(isinstance(text, str) for text in texts) or not isinstance(record.title, str | None):
-        raise IntegrityError(f"{where}: not a turn of an export: an id, path or title is no text")
-    if not isinstance(record.replay, Mapping):
-        raise IntegrityError(f"{where}: not a turn of an export: its replay artifacts are no object")
+    try:
+        for name, given in (("conversation", record.conversation), ("turn", record.turn), ("app", record.app),
+                            ("agent", record.agent)):  # fmt: skip
+            if given is not None:
+                check_id(given, name)
+    except InvalidInput as error:
+        raise IntegrityError(f"{where}: not a turn of an export: {error}") from None
+    plain = (*record.labels, *(f.path for f in record.files), *(row.path for row in record.rows), record.head)
+    if any(_NUL in text for text in plain) or record.log.turn != record.turn:
+        raise IntegrityError(f"{where}: not a turn of an export: a path or label has a NUL, or its log is another's")
+    if len({row.seq for row in record.rows}) < len(record.rows):
+        raise IntegrityError(f"{where}: not a turn of an export: two rows have one place")
     if record.state not in get_args(State) or record.log.status not in STATUSES:
         raise IntegrityError(f"{where}: not a turn of an export: unknown state or status")
     if any(row.role not in ROLES or not isinstance(row.text, str) for row in record.rows):

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import json
-import zipfile
-import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
+from typing import IO, Final
 
 from threefold.archive.layout import BLOBS, FORMAT, MANIFEST, TURNS, turn_from_json
-from threefold.errors import IntegrityError, NotFound, ThreefoldError, Unavailable
+from threefold.archive.packed import Bounds, Packed, opened
+from threefold.errors import IntegrityError
 from threefold.model.commit import Commit, PutFeedback, RecordTurn
-from threefold.model.record import FileEntry, StoredTurn
+from threefold.model.record import FileEntry, StoredTurn, TurnRecord
 from threefold.model.scope import PERSONAL, RECORD, Scope
 from threefold.ports import Blobs, Store
+
+Admit = Callable[[str, StoredTurn, str], TurnRecord]
+"""What is kept of a record of a realm, or an error of ours that names the place it is given."""
+_DEEPEST: Final = "it is nested too deeply"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,70 +34,67 @@ class Restored:
     blobs: int
 
 
-@contextmanager
-def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
-    try:
-        with zipfile.ZipFile(path) as archive:
-            yield archive
-    except FileNotFoundError:
-        raise NotFound(f"archive {path} does not exist") from None
-    except (zipfile.BadZipFile, zlib.error, EOFError, KeyError, NotImplementedError, RuntimeError, ValueError) as error:
-        if isinstance(error, ThreefoldError):
-            raise
-        raise IntegrityError(f"archive {path} is damaged or no zip file: {error}") from None
-    except OSError as error:
-        raise Unavailable(f"archive {path} cannot be read: {error.strerror or error}") from None
-
-
-def _manifest(archive: zipfile.ZipFile, path: Path) -> dict[str, object]:
+def _manifest(archive: Packed) -> dict[str, object]:
     try:
         manifest = json.loads(archive.read(MANIFEST))
         if manifest["format"] == FORMAT:
             return dict(manifest)
-        raise IntegrityError(f"archive {path} has the format {manifest['format']!r}; this program reads {FORMAT}")
-    except (KeyError, ValueError, TypeError):
-        raise IntegrityError(f"archive {path} is no export of Threefold: it has no valid {MANIFEST}") from None
+        raise IntegrityError(f"{archive.name} has the format {manifest['format']!r}; this program reads {FORMAT}")
+    except (KeyError, ValueError, TypeError, RecursionError):
+        raise IntegrityError(f"{archive.name} is no export of Threefold: it has no valid {MANIFEST}") from None
 
 
-def read_owner(path: Path) -> Scope:
+def read_owner(source: Path | IO[bytes], bounds: Bounds | None = None) -> Scope:
     """Whose export it is.
 
     Raises:
         NotFound, IntegrityError, Unavailable: the file is not there, no export, or cannot be read.
+        InvalidInput: it goes beyond the bounds.
     """
-    with _opened(path) as archive:
-        manifest = _manifest(archive, path)
+    with opened(source, bounds) as archive:
+        manifest = _manifest(archive)
         return Scope(str(manifest.get("user", "")), str(manifest.get("tenant", "")))
 
 
 def restore_user(
-    store: Store, blobs: Blobs, scope: Scope, path: Path, now: datetime, on_turn: Callable[[int], None] | None = None
+    store: Store,
+    blobs: Blobs,
+    scope: Scope,
+    source: Path | IO[bytes],
+    now: datetime,
+    admit: Admit,
+    on_turn: Callable[[int], None] | None = None,
+    bounds: Bounds | None = None,
 ) -> Restored:
     """Record every turn of the archive for `scope`; turns that are there already are left as they are.
 
     Raises:
         NotFound, IntegrityError, Unavailable: as `read_owner`, or a line or blob is damaged; turns before it are kept.
-        Conflict: another turn is recorded under one of the ids.
+        Conflict: another turn is recorded under one of the ids. InvalidInput: it goes beyond the bounds.
     """
     counts: Counter[str] = Counter()
-    with _opened(path) as archive:
-        missing = set(_missing(_manifest(archive, path)))
-        with archive.open(TURNS) as lines:
-            for number, line in enumerate(lines, 1):
-                where = f"archive {path}, line {number}"
-                value = _json(line, where)
-                record, feedback = turn_from_json(value, where)
-                place = replace(scope, realm=_realm(value, where))
-                record = replace(record, files=tuple(file for file in record.files if file.digest not in missing))
-                for file in record.files:
+    put = set[tuple[str, str]]()
+    with opened(source, bounds) as archive:
+        missing = set(_missing(_manifest(archive)))
+        for number, line in enumerate(archive.lines(TURNS), 1):
+            where = f"{archive.name}, line {number}"
+            value = _json(line, where)
+            record, feedback = turn_from_json(value, where)
+            realm = _realm(value, where)
+            place = replace(scope, realm=realm)
+            record = replace(record, files=tuple(file for file in record.files if file.digest not in missing))
+            record = admit(realm, StoredTurn(record, number, feedback), where)
+            for file in record.files:
+                if (realm, file.digest) not in put:
+                    put.add((realm, file.digest))
                     counts["blobs"] += _put_blob(archive, blobs, place, file, where)
-                there = isinstance(store.turn(place, record.conversation, record.turn, now), StoredTurn)
-                given = () if there else feedback
-                reactions = [PutFeedback(record.conversation, record.turn, f) for f in given]
-                outcome, *_ = store.commit(Commit(place, (RecordTurn(record), *reactions)))
-                counts[outcome] += 1
-                if on_turn is not None:
-                    on_turn(1)
+            there = isinstance(store.turn(place, record.conversation, record.turn, now), StoredTurn)
+            given = () if there else feedback
+            reactions = [PutFeedback(record.conversation, record.turn, f) for f in given]
+            outcome, *_ = store.commit(Commit(place, (RecordTurn(record), *reactions)))
+            counts[outcome] += 1
+            if on_turn is not None:
+                on_turn(1)
     return Restored(counts["created"], counts["replaced"], counts["unchanged"], counts["blobs"])
 
 
@@ -113,7 +113,11 @@ def _missing(manifest: dict[str, object]) -> list[str]:
 
 def _json(line: bytes, where: str) -> dict[str, object]:
     try:
-        value = json.loads(line)
+        value = json.loads(line, parse_constant=_constant)
+        if b"\\u" in line:
+            json.dumps(value, ensure_ascii=False).encode()  # half a character has no bytes
+    except RecursionError:
+        raise IntegrityError(f"{where}: not a turn of an export: {_DEEPEST}") from None
     except ValueError as error:
         raise IntegrityError(f"{where}: broken JSON: {error}") from None
     if not isinstance(value, dict):
@@ -121,14 +125,18 @@ def _json(line: bytes, where: str) -> dict[str, object]:
     return value
 
 
-def _put_blob(archive: zipfile.ZipFile, blobs: Blobs, scope: Scope, file: FileEntry, where: str) -> int:
+def _constant(name: str) -> object:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def _put_blob(archive: Packed, blobs: Blobs, scope: Scope, file: FileEntry, where: str) -> int:
     """Put the bytes, also where they are: what was just put is not taken for something left over."""
-    new = not blobs.has(scope, file.digest)
     try:
         data = archive.read(BLOBS + file.digest)
     except KeyError:
         raise IntegrityError(f"{where}: the bytes of {file.path!r} are not in the archive") from None
-    if hashlib.sha256(data).hexdigest() != file.digest:
+    if hashlib.sha256(data).hexdigest() != file.digest or len(data) != file.size:
         raise IntegrityError(f"{where}: the bytes of {file.path!r} are not those that were exported")
+    new = not blobs.has(scope, file.digest)
     blobs.put(scope, data)
     return int(new)

@@ -84,10 +84,10 @@ def export(context: Context, options: argparse.Namespace) -> int:
 
 def restore(context: Context, options: argparse.Namespace) -> int:
     """Read the archive, then embed what is new."""
-    who = {} if options.keep_user else {"user": context.user, "tenant": context.tenant}
+    user, tenant = (None, None) if options.keep_user else (context.user, context.tenant)
     with context.open(make=True) as db:
         with bar(None, "restoring", "turns") as progress:
-            done = threefold.restore(options.path, into=db, on_turn=progress.update, **who)
+            done = threefold.restore(options.path, db, user, tenant, progress.update)
         embed_with_bar(db)
     if context.json:
         context.emit(

@@ -64,6 +64,10 @@ def _add_serve(commands: Any) -> None:
         "--allowed-host", action="append", default=[], metavar="NAME", help="a name that it is called by, as in a URL"
     )
     command.add_argument("--require-token", action="store_true", help="on this machine too, such as behind a proxy")
+    command.add_argument(
+        "--agent", action="append", default=[], metavar="MODULE:NAME",
+        help="an agent that answers: an Agent, a function, or a list of them; may be repeated",
+    )  # fmt: skip
     command.add_argument("--workers", type=int, default=1, metavar="N", help="processes (default: 1)")
     command.add_argument("--threads", type=int, default=4, metavar="N", help="that work in each (default: 4)")
     command.add_argument("--rate", type=int, metavar="N", help="requests in a minute for each token (default: any)")
@@ -85,19 +89,21 @@ def serve(context: Context, options: argparse.Namespace) -> int:
     scope = Scope(context.user, context.tenant)
     try:
         from threefold.surfaces.http import Settings, serving
-        from threefold.surfaces.http.gate import is_loopback
     except ImportError as error:
         raise Unavailable(f"HTTP is not installed ({error}): pip install 'threefold[serve]'") from None
-    local = scope if is_loopback(options.host) and not options.require_token else None
-    settings = Settings(local, tuple(options.allowed_host), threads=options.threads, rate=options.rate)
+    from threefold.host.loading import load_agents
+
+    agents = tuple(options.agent)
+    load_agents(agents)  # what is off is said before anything listens
     with serving.listen(options.host, options.port) as listening:
+        local = None if options.require_token or not serving.is_own(listening) else scope
+        settings = Settings(local, tuple(options.allowed_host), threads=options.threads, rate=options.rate)
+        opening = partial(context.open, make=True, background=True)
         url = _url(options.host, listening.getsockname()[1])
         serving.serve(
-            partial(context.open, make=True, background=True),
-            settings,
+            serving.Service(opening, settings, agents, options.log_json),
             listening,
             options.workers,
-            options.log_json,
             partial(_started, context, url, local, options.open),
         )
     return 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import Final
 
@@ -16,6 +16,7 @@ from starlette.routing import BaseRoute
 
 from threefold.app import Threefold
 from threefold.errors import ThreefoldError
+from threefold.host.agents import Agent, Executor
 from threefold.surfaces.http import files, introducing, lanes, openapi, operations, pages, refs, state, turns
 from threefold.surfaces.http.desk import Desk, desk_of
 from threefold.surfaces.http.lanes import Live
@@ -33,10 +34,21 @@ _PATIENCE: Final = 30.0
 _EVERY: Final = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
 
-def application(db: Threefold, settings: Settings, ending: Callable[[], None] | None = None) -> Starlette:
-    """The ASGI application of a store. `ending` is called once nothing works on it any more, to close it."""
+def application(
+    db: Threefold,
+    settings: Settings,
+    agents: Iterable[Agent | Executor] = (),
+    ending: Callable[[], None] | None = None,
+) -> Starlette:
+    """The ASGI application of a store. `agents` answer what is sent to lanes; without any, those that are built in.
+
+    `ending` is called once nothing works on the store any more, to close it.
+
+    Raises:
+        InvalidInput, Conflict: an agent is none, or two have one name.
+    """
     desk, metrics, tracing = Desk(db, settings), Metrics(), Tracing.configured()
-    protocol, live = Protocol(db, settings.json_bytes), Live(db)
+    protocol, live = Protocol(db, settings.json_bytes), Live(db, agents, settings.lease)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:

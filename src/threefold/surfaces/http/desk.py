@@ -14,10 +14,11 @@ from threefold.app import Threefold
 from threefold.errors import ThreefoldError
 from threefold.handle import Handle
 from threefold.services import Caller, Services
-from threefold.surfaces.http.gate import Guest, by_place, by_token, check_site, token_of
+from threefold.surfaces.http.gate import UNKNOWN, Guest, by_place, by_token, check_site, token_of
 from threefold.surfaces.http.limits import Rates
 from threefold.surfaces.http.problems import Refused
 from threefold.surfaces.http.settings import Settings
+from threefold.surfaces.http.streams import Streams
 from threefold.surfaces.http.work import Work
 from threefold.surfaces.wording import places_of
 
@@ -47,7 +48,8 @@ class Desk:
         self.work = Work(settings.threads)
         # Who moves files keeps nobody waiting who asks a question.
         self._slow = Work(settings.threads)
-        self._rates = Rates(settings.rate)
+        self.rates = Rates(settings.rate)
+        self.streams = Streams(settings.streams, settings.own_streams)
 
     @property
     def places(self) -> Mapping[str, str]:
@@ -63,11 +65,26 @@ class Desk:
         check_site(request.headers, self.settings)
         secret = token_of(request.headers)
         if secret is None:
-            guest = by_place(request.headers, self.settings, _asked_for(request))
+            guest = by_place(request.headers, self.settings, _asked_for(request), _client(request))
         else:
-            guest = await self.work.do(partial(by_token, secret, self.db.tokens), self.settings.seconds)
-        self._rates.take(guest.name, guest.rate)
+            guest = await self._by_token(secret)
+        self.rates.take(guest.name, guest.rate)
         return guest
+
+    async def holds(self, request: Request) -> bool:
+        """Whether who came with a request might still come; where the store does not answer, it is taken to be so."""
+        secret = token_of(request.headers)
+        try:
+            if secret is not None:
+                await self._by_token(secret)
+        except Refused as refused:
+            return refused.status != UNKNOWN
+        except ThreefoldError:
+            return True
+        return True
+
+    async def _by_token(self, secret: str) -> Guest:
+        return await self.work.do(partial(by_token, secret, self.db.tokens), self.settings.seconds)
 
     async def do(self, guest: Guest, work: Callable[[Visit], T], slow: bool = False) -> T:
         """What `work` gives, done as the guest in a thread; `slow` is what moves files.
@@ -108,6 +125,11 @@ def log_failure(error: BaseException) -> None:
 def is_json(request: Request) -> bool:
     """Whether the body is said to be JSON."""
     return media_of(request) == "application/json"
+
+
+def _client(request: Request) -> str | None:
+    """The address that a request came from, where it came from one."""
+    return None if request.client is None else request.client.host
 
 
 def _asked_for(request: Request) -> bool:

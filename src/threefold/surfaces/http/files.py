@@ -17,7 +17,10 @@ from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from threefold.errors import InvalidInput
+import threefold
+from threefold.archive import Bounds, read_owner
+from threefold.errors import Conflict, Forbidden, IntegrityError, InvalidInput
+from threefold.services import Caller
 from threefold.surfaces.http.desk import Visit, desk_of
 from threefold.surfaces.http.operations import request_of, respond
 from threefold.surfaces.http.routing import Exact
@@ -25,6 +28,9 @@ from threefold.surfaces.http.uploads import Upload, chosen, received, refuse_no_
 
 _DOCUMENT: Final = ("source", "title", "metadata", "strategy", "chunk_tokens", "overlap")
 _HISTORY: Final = ("kind",)
+_ARCHIVE: Final = ("foreign",)
+# What an archive unpacks to is at most so many times what may be sent.
+_PACKED: Final = 8
 # An export has everything of these.
 _REALMS: Final = ("conv", "mem", "doc", "cnv")
 
@@ -35,6 +41,7 @@ def routes() -> list[Route]:
         Exact("/v1/doc/files", _document, ["POST"]),
         Exact("/v1/import", _history, ["POST"]),
         Exact("/v1/export", _export, ["GET"]),
+        Exact("/v1/restore", _archive, ["POST"]),
     ]
 
 
@@ -101,11 +108,53 @@ def _import(upload: Upload, visit: Visit) -> dict[str, Any]:
     return {"imported": done.imported, "unchanged": done.unchanged, "skipped": skipped}
 
 
+async def _archive(request: Request) -> Response:
+    desk = desk_of(request)
+    guest = await desk.admit(request)
+    _check_whole(guest.caller, "write")
+    refuse_no_file(request)
+    most = desk.settings.import_bytes
+    async with received(request, most) as upload:
+        told = request_of(request, await asyncio.to_thread(upload.digest))
+        return await respond(request, guest, partial(_restore, upload, Bounds(_PACKED * most)), told, slow=True)
+
+
+def _restore(upload: Upload, bounds: Bounds, visit: Visit) -> dict[str, Any]:
+    """Take an export in, into the scope of the one who asks and no other."""
+    foreign = chosen(upload.fields, _ARCHIVE).get("foreign", "0")
+    if foreign not in ("0", "1"):
+        raise InvalidInput(f"foreign {foreign[:20]!r} must be 1 to take in an export of somebody else, or 0")
+    scope = visit.caller.scope
+    try:
+        owner = read_owner(upload.file, bounds)
+        if foreign == "0" and owner.key != scope.owner.key:
+            raise Conflict(
+                f"the archive is an export of user {owner.user!r} of tenant {owner.tenant!r}, and you are "
+                f"{scope.user!r} of {scope.tenant!r}; send foreign=1 to take it in as yours"
+            )
+        done = threefold.restore(upload.file, visit.db, scope.user, scope.tenant, bounds=bounds)
+    except IntegrityError as error:
+        raise InvalidInput(str(error)) from None
+    counts = {"created": done.created, "replaced": done.replaced, "unchanged": done.unchanged, "files": done.blobs}
+    return {"user": owner.user, "tenant": owner.tenant, **counts}
+
+
+def _check_whole(caller: Caller, act: str) -> None:
+    """Refuse who may not see or write all that is a user's.
+
+    Raises:
+        Forbidden: a grant lacks, or it is an app's or agent's token that would write as the person.
+    """
+    for realm in _REALMS:
+        caller.need(f"{realm}:{act}")
+    if act == "write" and (caller.scope.app is not None or caller.scope.agent is not None):
+        raise Forbidden("a token of an app or agent restores nothing: an archive is taken in as the person's own word")
+
+
 async def _export(request: Request) -> Response:
     desk = desk_of(request)
     guest = await desk.admit(request)
-    for realm in _REALMS:
-        guest.caller.need(f"{realm}:read")
+    _check_whole(guest.caller, "read")
     folder = await asyncio.to_thread(partial(tempfile.TemporaryDirectory, prefix="threefold-export-"))
     path = Path(folder.name) / "threefold-export.zip"
     try:

@@ -15,7 +15,8 @@ from threefold.surfaces.http.settings import Settings
 
 MARK: Final = "x-threefold-request"
 """A header that no page of another site can send; what is no JSON and changes something must have it, or a token."""
-_PROXIED: Final = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via")
+UNKNOWN: Final = 401
+_PROXIED: Final = ("forwarded", "x-real-ip", "x-client-ip", "true-client-ip", "cf-connecting-ip", "via")
 _CHALLENGE: Final = {"WWW-Authenticate": 'Bearer realm="threefold"'}
 _WRONG: Final = {"WWW-Authenticate": 'Bearer realm="threefold", error="invalid_token"'}
 
@@ -35,9 +36,11 @@ def is_loopback(host: str) -> bool:
     if host == "localhost" or host.endswith(".localhost"):
         return True
     try:
-        return ipaddress.ip_address(host).is_loopback
+        address = ipaddress.ip_address(host)
     except ValueError:
         return False
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return (mapped or address).is_loopback
 
 
 def check_site(headers: Headers, settings: Settings) -> None:
@@ -65,7 +68,7 @@ def token_of(headers: Headers) -> str | None:
         return None
     scheme, _, secret = given.partition(" ")
     if scheme.lower() != "bearer":
-        raise Refused(401, "send 'Authorization: Bearer tf_…'; `threefold tokens create` makes a token", _CHALLENGE)
+        raise Refused(UNKNOWN, "send 'Authorization: Bearer tf_…'; `threefold tokens create` makes a token", _CHALLENGE)
     return secret.strip()
 
 
@@ -77,25 +80,26 @@ def by_token(secret: str, tokens: Tokens) -> Guest:
     """
     found = tokens.find(secret)
     if found is None:
-        raise Refused(401, "the token does not hold (any more); `threefold tokens create` makes another", _WRONG)
+        raise Refused(UNKNOWN, "the token does not hold (any more); `threefold tokens create` makes another", _WRONG)
     return Guest(Caller(found.scope, found.grants), found.id, found.rate)
 
 
-def by_place(headers: Headers, settings: Settings, json: bool) -> Guest:
+def by_place(headers: Headers, settings: Settings, json: bool, client: str | None = None) -> Guest:
     """Who comes without a token: the one user of this machine, from this machine, by no page of another site.
 
-    `json` says that the request reads, or that its body is JSON, which a page of another site cannot send unasked.
+    `json` says that the request reads, or that its body is JSON, which a page of another site cannot send unasked;
+    `client` is the address that it came from, where there is one.
 
     Raises:
         Refused: 401 where a token is needed. 403 where a page of another site might be asking.
     """
     needed = "a token is needed: send 'Authorization: Bearer tf_…'; `threefold tokens create` makes one"
     if settings.local is None:
-        raise Refused(401, needed, _CHALLENGE)
-    if not is_loopback(host_of(headers.get("host", ""))):
-        raise Refused(401, f"{needed}; without one this machine alone may ask, as localhost", _CHALLENGE)
-    if any(name in headers for name in _PROXIED):
-        raise Refused(401, f"{needed}; without one nothing may come through a proxy", _CHALLENGE)
+        raise Refused(UNKNOWN, needed, _CHALLENGE)
+    if not is_loopback(host_of(headers.get("host", ""))) or (client is not None and not is_loopback(client)):
+        raise Refused(UNKNOWN, f"{needed}; without one this machine alone may ask, as localhost", _CHALLENGE)
+    if any(name in _PROXIED or name.startswith("x-forwarded-") for name in headers):
+        raise Refused(UNKNOWN, f"{needed}; without one nothing may come through a proxy", _CHALLENGE)
     site = headers.get("sec-fetch-site", "none")
     if site not in ("none", "same-origin"):
         raise Refused(403, "a page of another site asks; pages of this server may")

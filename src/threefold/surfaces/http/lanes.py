@@ -2,37 +2,39 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any, Final, TypeVar
 
 import msgspec
 from starlette.datastructures import FormData, UploadFile
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from threefold.app import Threefold
 from threefold.errors import Forbidden, InvalidInput
+from threefold.host.agents import Agent, Executor
 from threefold.host.door import Door
 from threefold.host.kernel import Kernel
-from threefold.host.live import LaneEvent, Position
+from threefold.host.live import Position
 from threefold.model.kinds import SubmissionKind
 from threefold.services import Caller
 from threefold.surfaces.http.desk import desk_of, media_of
 from threefold.surfaces.http.gate import Guest
 from threefold.surfaces.http.operations import KEY, json_body
 from threefold.surfaces.http.routing import Exact
+from threefold.surfaces.http.streams import STREAM, Stream
 from threefold.surfaces.http.uploads import form_of, plain_name
 
 T = TypeVar("T")
 # An answer is made of all that its owner may see.
 _SEEN: Final = ("conv:read", "mem:read", "doc:read", "cnv:read")
 _FILES, _FIELDS = 50, 10
-# Seconds after which a quiet stream says that it is there, for proxies that would close it.
-_QUIET: Final = 15.0
+# Seconds between looks for turns whose process died.
+_LOOK: Final = 10.0
 # Seconds that turns are given to end when the server does.
 _PATIENCE: Final = 10.0
 
@@ -56,11 +58,13 @@ class Cancelled(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Live:
-    """The door of a server, open while it runs."""
+    """The door of a server, open while it runs, and the agents behind it."""
 
-    def __init__(self, db: Threefold) -> None:
+    def __init__(self, db: Threefold, agents: Iterable[Agent | Executor], lease: float) -> None:
         self.kernel = Kernel(db)
-        self.door = Door(self.kernel)
+        for each in agents:
+            self.kernel.agents.register(each)
+        self.door = Door(self.kernel, lease=lease, look=min(_LOOK, lease))
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -137,7 +141,11 @@ async def _withdraw(request: Request) -> Response:
 
 
 async def _events(request: Request) -> Response:
-    """Server-sent events, until the viewer leaves or the server ends; `Last-Event-ID` or `after` goes on behind one."""
+    """Server-sent events, until the viewer leaves, the token holds no more, or the server ends.
+
+    `Last-Event-ID` or `after` goes on behind one.
+    """
+    desk = desk_of(request)
     guest = await _admitted(request, "conv:read")
     owner, tenant, agent = _whose(request, guest)
     after = request.headers.get("last-event-id") or request.query_params.get("after")
@@ -145,35 +153,11 @@ async def _events(request: Request) -> Response:
     if after is not None:
         Position.of(after)
     # What is refused is refused before the stream begins.
-    await desk_of(request).do(guest, lambda _: _door(request).lane(owner, conversation, tenant, agent))
-    lines = _lines(_door(request).events(owner, conversation, tenant, after, agent))
-    return StreamingResponse(lines, headers={"X-Accel-Buffering": "no"}, media_type="text/event-stream")
-
-
-async def _lines(events: AsyncGenerator[LaneEvent, None]) -> AsyncIterator[str]:
-    """Events as the stream has them; a comment at first, and whenever nothing happened for a while."""
-    coming = _next(events)
-    try:
-        yield ": follows\n\n"
-        while True:
-            done, _ = await asyncio.wait((coming,), timeout=_QUIET)
-            if not done:
-                yield ": quiet\n\n"
-                continue
-            try:
-                event = coming.result()
-            except StopAsyncIteration:
-                return
-            yield f"id: {event.id}\ndata: {json.dumps(event.data, ensure_ascii=False)}\n\n"
-            coming = _next(events)
-    finally:
-        coming.cancel()
-        await asyncio.wait((coming,))
-        await events.aclose()
-
-
-def _next(events: AsyncGenerator[LaneEvent, None]) -> asyncio.Future[LaneEvent]:
-    return asyncio.ensure_future(anext(events))
+    await desk.do(guest, lambda _: _door(request).lane(owner, conversation, tenant, agent))
+    if request.method == "HEAD":
+        return Response(media_type=STREAM)
+    events = _door(request).events(owner, conversation, tenant, after, agent)
+    return Stream(events, partial(desk.holds, request), desk.streams, guest.name)
 
 
 async def _admitted(request: Request, grant: str) -> Guest:

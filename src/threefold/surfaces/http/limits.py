@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import multiprocessing
 import time
-from collections.abc import AsyncIterator, Callable
+from array import array
+from collections.abc import AsyncIterator, Callable, MutableSequence
+from hashlib import blake2b
 from typing import Final
 
 from starlette.requests import Request
@@ -12,18 +15,23 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from threefold.surfaces.http.problems import Refused, of_refusal
 
-# Of so many tokens it is known how much they asked for lately.
-_KNOWN: Final = 10_000
-# What answers without doing work, and streams, which have limits of their own.
-_FREE: Final = ("/v1/lanes/", "/health", "/ready", "/metrics")
+# How much each asked for lately is kept in a table: places of one name are one of so many groups, of so many places.
+_GROUPS: Final = 1250
+_PLACES: Final = 8
+# Of a place: whose it is, as a number, how much is left, and when that was so.
+_FIELDS: Final = 3
+# What answers without doing work.
+_FREE: Final = ("/health", "/ready", "/metrics")
 
 
 async def chunks(request: Request, most: int, seconds: float) -> AsyncIterator[bytes]:
     """The body, piece by piece.
 
     Raises:
-        Refused: 413 where it is longer than `most`, 408 where it takes longer than `seconds`.
+        Refused: 413 where it is longer than `most`, 408 where it takes longer than `seconds`, 415 where it is packed.
     """
+    if request.headers.get("content-encoding", "identity").strip().lower() not in ("", "identity"):
+        raise Refused(415, "send the body as it is, without Content-Encoding", {"Accept-Encoding": "identity"})
     said = request.headers.get("content-length", "0")
     if said.isdecimal() and int(said) > most:
         raise too_large(most)
@@ -44,12 +52,27 @@ def too_large(most: int) -> Refused:
     return Refused(413, f"the body has more than {most:,} bytes, the most that is taken; send less, or in parts")
 
 
-class Rates:
-    """How much each may still ask for: so many requests in a minute, and no more than that at once."""
+def table(shared: bool = False) -> MutableSequence[float]:
+    """What `Rates` keep, in this process or shared with those that it is handed to as they are made."""
+    size = _GROUPS * _PLACES * _FIELDS
+    return multiprocessing.RawArray("d", size) if shared else array("d", bytes(8 * size))
 
-    def __init__(self, rate: int | None, clock: Callable[[], float] = time.monotonic) -> None:
+
+class Rates:
+    """How much each may still ask for: so many requests in a minute, and no more than that at once.
+
+    Where the table is shared it is changed without a lock: what two processes count in the same moment may be counted
+    as one, which does no harm, and one that is killed keeps nobody waiting.
+    """
+
+    def __init__(
+        self,
+        rate: int | None,
+        clock: Callable[[], float] = time.monotonic,
+        asked: MutableSequence[float] | None = None,
+    ) -> None:
         self._rate, self._clock = rate, clock
-        self._left: dict[str, tuple[float, float]] = {}
+        self._asked = table() if asked is None else asked
 
     def take(self, name: str, own: int | None = None) -> None:
         """Count a request; `own` is a rate of the one who asks, instead of the rate of all.
@@ -60,17 +83,27 @@ class Rates:
         rate = self._rate if own is None else own
         if rate is None:
             return
-        now = self._clock()
-        left, at = self._left.pop(name, (float(rate), now))
-        left = min(rate, left + (now - at) * rate / 60)
-        # The one that asked last stands last; who has not asked for longest is forgotten, and has all again.
-        self._left[name] = (max(0.0, left - 1), now) if left >= 1 else (left, now)
-        if len(self._left) > _KNOWN:
-            del self._left[next(iter(self._left))]
+        now, asked = self._clock(), self._asked
+        place = self._place(name, rate, now)
+        left = min(rate, asked[place + 1] + (now - asked[place + 2]) * rate / 60)
+        asked[place + 1], asked[place + 2] = (left - 1 if left >= 1 else left), now
         if left < 1:
             wait = max(1, round((1 - left) * 60 / rate))
             said = f"at most {rate} requests in a minute; ask again in {wait} seconds"
             raise Refused(429, said, {"Retry-After": str(wait)})
+
+    def _place(self, name: str, rate: int, now: float) -> int:
+        """Where it stands; who has not asked for longest in its group makes room, and has all again."""
+        number = int.from_bytes(blake2b(name.encode(), digest_size=6).digest()) + 1
+        first = number % _GROUPS * _PLACES * _FIELDS
+        places = range(first, first + _PLACES * _FIELDS, _FIELDS)
+        for place in places:
+            if self._asked[place] == number:
+                return place
+        place = min(places, key=lambda each: (self._asked[each] != 0, self._asked[each + 2]))
+        for field, value in enumerate((number, rate, now)):
+            self._asked[place + field] = value
+        return place
 
 
 class Crowd:
@@ -81,7 +114,7 @@ class Crowd:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
-        if scope["type"] != "http" or scope["path"].startswith(_FREE):
+        if scope["type"] != "http" or scope["path"].startswith(_FREE) or _is_stream(scope):
             await self._app(scope, receive, send)
             return
         if self._here >= self._most:
@@ -93,3 +126,9 @@ class Crowd:
             await self._app(scope, receive, send)
         finally:
             self._here -= 1
+
+
+def _is_stream(scope: Scope) -> bool:
+    """Whether somebody watches a lane, of whom others are counted (`streams`)."""
+    path: str = scope["path"]
+    return scope["method"] == "GET" and path.startswith("/v1/lanes/") and path.endswith("/events")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import sys
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,7 +13,10 @@ from threefold.model.times import iso
 
 
 class Lines(logging.Formatter):
-    """A line for each record: JSON, or plain for people. What failed is told without the words of the error."""
+    """A line for each record: JSON, or plain for people. What failed is told without the words of the error.
+
+    So is what agents, engines and libraries have to say: only their kind of error and their numbers are told.
+    """
 
     def __init__(self, as_json: bool) -> None:
         super().__init__()
@@ -23,13 +27,34 @@ class Lines(logging.Formatter):
         noted: dict[str, Any] = getattr(record, "noted", {})
         at = iso(datetime.fromtimestamp(record.created, UTC))
         if self._as_json:
-            said = {} if noted else {"message": record.getMessage()}
+            said = {} if noted else {"message": message_of(record)}
             told = {"at": at, "level": record.levelname.lower(), "logger": record.name, **said, **noted}
             return json.dumps(told, ensure_ascii=False)
         if noted:
             line = "{method} {route} {status} {ms} ms {request}".format(**noted)
             return f"{at} {line}"
-        return f"{at} {record.levelname} {record.name}: {record.getMessage()}"
+        return f"{at} {record.levelname} {record.name}: {message_of(record)}"
+
+
+def message_of(record: logging.LogRecord) -> str:
+    """What a record says, without anybody's words."""
+    if record.name == "threefold" or record.name.startswith("threefold.http"):
+        return record.getMessage()
+    said, given = str(record.msg).partition("\n")[0], record.args
+    if given:
+        bare = {k: _bare(v) for k, v in given.items()} if isinstance(given, Mapping) else tuple(map(_bare, given))
+        try:
+            said %= bare
+        except (TypeError, ValueError, KeyError):  # it wants something else at some place
+            said = said.partition("%")[0].rstrip()
+    kind = record.exc_info[0] if record.exc_info else None
+    return said if kind is None else f"{said}: {kind.__name__}"
+
+
+def _bare(value: object) -> object:
+    if isinstance(value, BaseException):
+        return type(value).__name__
+    return value if isinstance(value, int | float) else "…"
 
 
 def log_to_stderr(as_json: bool) -> None:

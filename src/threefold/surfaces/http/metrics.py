@@ -13,6 +13,11 @@ _BOUNDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0,
 _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
+def method_of(sent: str) -> str:
+    """A method that is known by its name; what else is sent is somebody's word."""
+    return sent if sent in _METHODS else "OTHER"
+
+
 class Metrics:
     """Counts of one process since it began."""
 
@@ -25,7 +30,6 @@ class Metrics:
 
     def count(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count a request that was answered."""
-        method = method if method in _METHODS else "OTHER"
         with self._lock:
             self._requests[method, route, status] += 1
             self._seconds[method, route] += seconds

@@ -16,7 +16,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from threefold.surfaces.http.desk import log_failure
-from threefold.surfaces.http.metrics import Metrics
+from threefold.surfaces.http.metrics import Metrics, method_of
 from threefold.surfaces.http.problems import FAILED, problem
 from threefold.surfaces.http.telemetry import Tracing
 
@@ -88,9 +88,9 @@ class Observed:
                 await problem(FAILED, said, scope["threefold.request"])(scope, receive, send)
 
     def _note(self, scope: Scope, status: int, seconds: float) -> None:
-        route = route_of(scope)
-        self._metrics.count(scope["method"], route, status, seconds)
-        noted = {"request": scope["threefold.request"], "method": scope["method"], "route": route, "status": status}
+        method, route = method_of(scope["method"]), route_of(scope)
+        self._metrics.count(method, route, status, seconds)
+        noted = {"request": scope["threefold.request"], "method": method, "route": route, "status": status}
         logger.info("", extra={"noted": {**noted, "ms": round(1000 * seconds, 1)}})
 
 

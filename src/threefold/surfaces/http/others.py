@@ -57,6 +57,26 @@ _IMPORTED: Final = {
         "skipped": {"type": "array", "items": {"type": "object", "properties": {"where": _TEXT, "why": _TEXT}}},
     },
 }  # fmt: skip
+_COUNTS: Final = {name: {"type": "integer"} for name in ("created", "replaced", "unchanged", "files")}
+_RESTORED: Final = {
+    "type": "object",
+    "required": ["user", "tenant", *_COUNTS],
+    "properties": {"user": _TEXT, "tenant": _TEXT, **_COUNTS},
+}  # fmt: skip
+_CAPABILITY: Final = {
+    "type": "object", "required": ["id", "description", "confidence"],
+    "properties": {"id": _TEXT, "description": _TEXT, "confidence": {"type": "number", "minimum": 0, "maximum": 1}},
+}  # fmt: skip
+_AGENTS: Final = {
+    "type": "object",
+    "required": ["agents"],
+    "properties": {"agents": {"type": "array", "items": {
+        "type": "object", "required": ["name", "description", "capabilities"],
+        "properties": {
+            "name": _TEXT, "description": _TEXT, "capabilities": {"type": "array", "items": _CAPABILITY},
+        },
+    }}},
+}  # fmt: skip
 _SEEN: Final = {"description": "the exact bytes, or a part of them", "content": {"*/*": {"schema": _BINARY}}}
 _TURN: Final = schema_of(FinishedTurn)
 _PARTS: Final = {"turn": _TEXT, "attachment": _BINARY, "file": _BINARY}
@@ -83,6 +103,10 @@ OTHERS: Final[Mapping[str, Mapping[str, Any]]] = {
         "schema", "Get what an operation takes and gives", _gives(_OBJECT),
         {"name": "namespace", "in": "path", "required": True, "schema": _TEXT},
         {"name": "operation", "in": "path", "required": True, "schema": _TEXT},
+    ),
+    "/v1/agents": _get(
+        "agents", "List the agents that answer in lanes; without any, a built-in one does", _gives(_AGENTS),
+        **{"x-grant": "conv:read", "tags": ["lanes"]},
     ),
     "/v1/refs/{ref}": {"get": {
         "operationId": "ref", "summary": "Get what a reference names, as JSON or its exact bytes",
@@ -123,6 +147,17 @@ OTHERS: Final[Mapping[str, Mapping[str, Any]]] = {
         ],
         "requestBody": _form("kind"),
         "responses": {"200": _gives(_IMPORTED)},
+    }},
+    "/v1/restore": {"post": {
+        "operationId": "restore", "summary": "Take in what /v1/export gave, as the token's user",
+        "description": "Needs every grant to write, and a token of no app or agent. What is there stays.",
+        "x-grant": "conv:write",
+        "parameters": [
+            _query("name", _TEXT, "what the file is called, where it is the body"),
+            _query("foreign", {"type": "string", "enum": ["0", "1"]}, "1 takes in the export of another user"),
+        ],
+        "requestBody": _form("foreign"),
+        "responses": {"200": _gives(_RESTORED)},
     }},
     "/v1/export": _get("export", "Get everything of the user as a zip file", _gives(_BINARY, "application/zip")),
     "/v1/turns": {"post": {

@@ -9,11 +9,12 @@ from contextvars import ContextVar
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.requests import Request
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from threefold.app import Threefold
 from threefold.services import Caller
 from threefold.surfaces.http.desk import desk_of
+from threefold.surfaces.http.limits import chunks
 from threefold.surfaces.http.routing import Exact
 from threefold.surfaces.mcp import serving
 
@@ -24,6 +25,7 @@ class Protocol:
     """The protocol over a store. Nothing is kept between requests: each says who asks."""
 
     def __init__(self, db: Threefold, most: int) -> None:
+        self._most = most
         self._manager = StreamableHTTPSessionManager(
             serving(db, _caller.get), json_response=True, stateless=True, max_request_body_size=most
         )
@@ -42,9 +44,21 @@ class Protocol:
         """Answer a request as the one who sent it."""
         request = Request(scope, receive)
         guest = await desk_of(request).admit(request)
+        seconds = desk_of(request).settings.seconds
+        body = b"".join([chunk async for chunk in chunks(request, self._most, seconds)])
         # The protocol's tasks are made within this one, and have its context.
         held = _caller.set(guest.caller)
         try:
-            await self._manager.handle_request(scope, receive, send)
+            await self._manager.handle_request(scope, _again(body, receive), send)
         finally:
             _caller.reset(held)
+
+
+def _again(body: bytes, receive: Receive) -> Receive:
+    """Gives a body that was read, and then what comes."""
+    messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def received() -> Message:
+        return messages.pop() if messages else await receive()
+
+    return received

@@ -2,61 +2,71 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import signal
 import socket
+import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
+from multiprocessing.connection import Connection
 from typing import Any, Final
 
 import uvicorn
-from uvicorn.supervisors import Multiprocess
 
 from threefold.app import Threefold
-from threefold.errors import InvalidInput, Unavailable
+from threefold.errors import InvalidInput, ThreefoldError, Unavailable
+from threefold.host.agents import Agent
+from threefold.host.loading import load_agents
 from threefold.surfaces.http.app import application
+from threefold.surfaces.http.gate import is_loopback
+from threefold.surfaces.http.limits import Rates, table
 from threefold.surfaces.http.logs import log_to_stderr
 from threefold.surfaces.http.settings import Settings
+from threefold.surfaces.http.wire import wire
+from threefold.surfaces.http.workers import Workers
 
 # Requests that are being answered may take so long to end; then they are cut off.
 _GRACE: Final = 30
 _BACKLOG: Final = 2048
+logger = logging.getLogger("threefold.http")
 
-Opening = Callable[[], Threefold]
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """What is served, as it is handed to processes: how the store is opened, the settings, agents by name."""
+
+    opening: Callable[[], Threefold]
+    settings: Settings
+    agents: tuple[str, ...] = ()
+    as_json: bool = False
 
 
-def serve(
-    opening: Opening, settings: Settings, listening: socket.socket, workers: int, as_json: bool,
-    started: Callable[[], object],
-) -> None:  # fmt: skip
+def serve(service: Service, listening: socket.socket, workers: int, started: Callable[[], object]) -> None:
     """Answer requests on a socket until SIGTERM or SIGINT; `started` is called once they are answered.
 
-    With several workers `opening` and the settings are handed to their processes.
-
     Raises:
-        ThreefoldError: the store cannot be opened, or nobody could come in.
+        ThreefoldError: the store cannot be opened, nobody could come in, or a worker cannot begin.
     """
+    agents = load_agents(service.agents)
+    db = service.opening()
+    try:
+        check_entrance(db, service.settings)
+        check_agents(db, agents)
+    except InvalidInput:
+        db.close()
+        raise
+    log_to_stderr(service.as_json)
     if workers == 1:
-        db = opening()
-        try:
-            check_entrance(db, settings)
-        except InvalidInput:
-            db.close()
-            raise
-        log_to_stderr(as_json)
-        app = application(db, settings, db.close)
-        server = _Server(_config(app, 1), started, app.state.live.end)
+        server = _server(service, db, agents, started)
         with _signals_end_it():
             server.run([listening])
         return
-    with opening() as db:
-        check_entrance(db, settings)
-    log_to_stderr(as_json)
-    config = _config(partial(_made, opening, settings, as_json), workers)
-    started()
-    Multiprocess(config, [listening]).run()
+    db.close()
+    Workers(_work, (service, listening, table(shared=True)), workers).run(started)
 
 
 def check_entrance(db: Threefold, settings: Settings) -> None:
@@ -70,6 +80,17 @@ def check_entrance(db: Threefold, settings: Settings) -> None:
             "whoever asks from elsewhere needs a token, and there is none: make one with `threefold tokens create`, "
             "or serve this machine alone with --host 127.0.0.1"
         )
+
+
+def check_agents(db: Threefold, agents: tuple[Agent, ...]) -> None:
+    """Refuse agents that could never say anything.
+
+    Raises:
+        InvalidInput: one has no function, and the store no chat model that would speak for it.
+    """
+    for each in agents:
+        if each.executor is None and db.chat is None:
+            raise InvalidInput(f"agent {each.name!r} has no function of its own; name a chat model with --chat")
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -94,18 +115,16 @@ def listen(host: str, port: int) -> socket.socket:
     return made
 
 
-def _made(opening: Opening, settings: Settings, as_json: bool) -> Any:
-    """The application of one of several processes."""
-    log_to_stderr(as_json)
-    db = opening()
-    return application(db, settings, db.close)
+def is_own(listening: socket.socket) -> bool:
+    """Whether only this machine can reach a socket."""
+    return is_loopback(str(listening.getsockname()[0]))
 
 
-def _config(app: Any, workers: int) -> uvicorn.Config:
+def configured(app: Any, settings: Settings) -> uvicorn.Config:
+    """How the application is run."""
     return uvicorn.Config(
         app,
-        factory=workers > 1,
-        workers=workers,
+        http=wire(settings.connections, settings.seconds),
         # Its own would have the paths that were asked for.
         log_config=None,
         access_log=False,
@@ -118,8 +137,37 @@ def _config(app: Any, workers: int) -> uvicorn.Config:
     )
 
 
-class _Server(uvicorn.Server):
-    """A server that says when it answers, and ends the streams of viewers before it waits for who is there."""
+def _server(
+    service: Service, db: Threefold, agents: tuple[Agent, ...], started: Callable[[], object], asked: Any = None
+) -> Server:
+    app = application(db, service.settings, agents, db.close)
+    app.state.desk.rates = Rates(service.settings.rate, asked=asked)
+    return Server(configured(app, service.settings), started, app.state.live.end)
+
+
+def _work(service: Service, listening: socket.socket, asked: Any, line: Connection) -> None:
+    """One of several processes. It answers until its line to the first one ends, and says on it when it begins to."""
+    log_to_stderr(service.as_json)
+    try:
+        agents = load_agents(service.agents)
+        server = _server(service, service.opening(), agents, partial(line.send, "answers"), asked)
+    except ThreefoldError as error:
+        logger.error("a worker cannot begin: %s", error)
+        sys.exit(1)
+    threading.Thread(target=_heed, args=(line, server), daemon=True).start()
+    with _signals_end_it():
+        server.run([listening])
+
+
+def _heed(line: Connection, server: uvicorn.Server) -> None:
+    """Have the server end when the line does: the first process wants that, or is gone."""
+    with suppress(EOFError, OSError):
+        line.recv()
+    server.should_exit = True
+
+
+class Server(uvicorn.Server):
+    """A server that says when it answers, and ends the streams of viewers rather than wait for those who look."""
 
     def __init__(
         self, config: uvicorn.Config, started: Callable[[], object], ending: Callable[[], Awaitable[None]]
@@ -133,9 +181,10 @@ class _Server(uvicorn.Server):
         self._say()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """See `uvicorn.Server.shutdown`."""
-        await self._end()
+        """See `uvicorn.Server.shutdown`. New connections are refused from its beginning."""
+        ending = asyncio.ensure_future(self._end())
         await super().shutdown(sockets)
+        await ending
 
 
 @contextmanager

@@ -19,6 +19,9 @@ class Settings:
     A JSON body has at most `json_bytes`, a document `file_bytes`, a history that is imported `import_bytes`. A request
     takes at most `seconds`, one that moves files `long_seconds`. `concurrent` requests are taken at once, of which
     `threads` work, and as many move files; `rate` is how many a token may make in a minute, None for any number.
+    `streams` of lanes are open at once, `own_streams` with one token, and `connections` in all.
+
+    A turn whose process died is another's after `lease` seconds.
     """
 
     local: Scope | None = None
@@ -32,3 +35,7 @@ class Settings:
     # Python computes in one thread at a time: more take turns, and each search takes longer (benchmarks/serve.py).
     threads: int = 4
     rate: int | None = None
+    streams: int = 200
+    own_streams: int = 30
+    connections: int = 500
+    lease: float = 30.0

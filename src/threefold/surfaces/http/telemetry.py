@@ -8,7 +8,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
+from starlette.datastructures import Headers
 from starlette.types import Scope
+
+from threefold.surfaces.http.metrics import method_of
 
 ENDPOINT: Final = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 logger = logging.getLogger("threefold.http")
@@ -49,14 +52,16 @@ class Tracing:
         from opentelemetry.trace import SpanKind
         from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-        sent = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        # The other header of the standard, `tracestate`, may say anything.
+        sent = {"traceparent": Headers(scope=scope).get("traceparent", "")}
+        method = method_of(scope["method"])
         parent = TraceContextTextMapPropagator().extract(sent)
         with self._tracer.start_as_current_span("HTTP", parent, SpanKind.SERVER) as span:
 
             def ended(route: str, status: int) -> None:
-                span.update_name(f"{scope['method']} {route}")
+                span.update_name(f"{method} {route}")
                 span.set_attributes(
-                    {"http.request.method": scope["method"], "http.route": route, "http.response.status_code": status}
+                    {"http.request.method": method, "http.route": route, "http.response.status_code": status}
                 )
 
             yield ended

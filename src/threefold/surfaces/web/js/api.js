@@ -115,40 +115,53 @@ export function upload(path, file, fields, onProgress) {
   });
 }
 
+/** The agents of this server; a server that tells of none lets nobody choose. */
+export async function agents(stop) {
+  try {
+    return (await json("/v1/agents", { signal: stop })).agents;
+  } catch (error) {
+    if (error instanceof Problem) return [];
+    throw error;
+  }
+}
+
 const lane = (conversation) => `/v1/lanes/${encodeURIComponent(conversation)}`;
+const of = (agent) => (agent ? `?agent=${encodeURIComponent(agent)}` : "");
 
 /** Whether a problem says that this server has no lanes. */
 export const noLanes = (error) => error instanceof Problem && [404, 405, 501].includes(error.status);
 
-export const laneState = (conversation, stop) => json(lane(conversation), { signal: stop });
+/** A lane is a conversation, and an agent where one is chosen. */
+export const laneState = (conversation, agent, stop) => json(lane(conversation) + of(agent), { signal: stop });
 
 /** Take back something that waits. */
-export const withdraw = (conversation, submission) =>
-  json(`${lane(conversation)}/submissions/${encodeURIComponent(submission)}`, { method: "DELETE" });
+export const withdraw = (conversation, agent, submission) =>
+  json(`${lane(conversation)}/submissions/${encodeURIComponent(submission)}${of(agent)}`, { method: "DELETE" });
 
-export const cancel = (conversation) =>
-  json(`${lane(conversation)}/cancel`, { method: "POST", headers: { "Content-Type": "application/json" }, body: "{}" });
+export const cancel = (conversation, agent) =>
+  json(`${lane(conversation)}/cancel`, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(agent ? { agent } : {}) });
 
 /** Say something in a conversation, with files; acknowledged when it is kept. */
-export function submit(conversation, { text, kind, key, files = [] }) {
+export function submit(conversation, agent, { text, kind, key, files = [] }) {
+  const said = { text, kind, key, ...(agent ? { agent } : {}) };
   if (!files.length) {
     return json(lane(conversation), {
       method: "POST",
       headers: { "Content-Type": "application/json", "Idempotency-Key": key },
-      body: JSON.stringify({ text, kind, key }),
+      body: JSON.stringify(said),
     });
   }
   const form = new FormData();
-  for (const [name, value] of Object.entries({ text, kind, key })) form.append(name, value);
+  for (const [name, value] of Object.entries(said)) form.append(name, value);
   for (const file of files) form.append("files", file, file.name);
   return json(lane(conversation), { method: "POST", body: form, headers: { "Idempotency-Key": key } });
 }
 
-/** The events of a conversation as they come, from after `last` on; ends when the connection does, `onOpen` is when it begins. */
-export async function* events(conversation, last, stop, onOpen) {
+/** The events of a lane as they come, from after `last` on; ends when the connection does, `onOpen` is when it begins. */
+export async function* events(conversation, agent, last, stop, onOpen) {
   const after = last ? { "Last-Event-ID": last } : {};
   const options = { headers: { Accept: "text/event-stream", ...after }, signal: stop, cache: "no-store" };
-  const response = await answered(`${lane(conversation)}/events`, options);
+  const response = await answered(`${lane(conversation)}/events${of(agent)}`, options);
   onOpen();
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let held = "";

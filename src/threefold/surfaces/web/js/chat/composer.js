@@ -36,9 +36,9 @@ export function Composer(props) {
 }
 
 /**
- * @param {{ draftId: string, lane: any, files: File[], setFiles: Function, onSent: (accepted: any) => void }} props
+ * @param {{ draftId: string, lane: any, agents: any, files: File[], setFiles: Function, onSent: (accepted: any) => void }} props
  */
-function Field({ draftId, lane, files, setFiles, onSent }) {
+function Field({ draftId, lane, agents, files, setFiles, onSent }) {
   const [text, setText] = useState(() => draft(draftId));
   const [kind, setKind] = useState("followup");
   const [problem, setProblem] = useState("");
@@ -60,8 +60,9 @@ function Field({ draftId, lane, files, setFiles, onSent }) {
     setBusy(true);
     setProblem("");
     try {
-      if (tried.current?.text !== text || tried.current.files !== files) {
-        tried.current = { text, files, kind: running ? kind : "prompt", key: newKey() };
+      const same = tried.current?.text === text && tried.current.files === files && tried.current.agent === agents.chosen;
+      if (!same) {
+        tried.current = { text, files, agent: agents.chosen, kind: running ? kind : "prompt", key: newKey() };
       }
       const accepted = await lane.send(tried.current);
       tried.current = null;
@@ -97,8 +98,18 @@ function Field({ draftId, lane, files, setFiles, onSent }) {
         onInput=${(e) => setText(e.target.value)} onKeyDown=${pressed} onPaste=${pasted}></textarea>
       <button class="primary send" aria-label=${running ? (kind === "steer" ? "Steer" : "Send as follow-up") : "Send"} disabled=${busy || !text.trim() || !lane.there}><${Icon} name="send" /></button>
     </div>
+    <${Chooser} agents=${agents} busy=${running || busy} />
     ${running && html`<div class="composer-running"><fieldset class="segments"><legend class="hidden">What it is, while a turn runs</legend>
       ${[["followup", "Follow-up after it"], ["steer", "Steer it now"]].map(([name, label]) => html`<label key=${name}><input type="radio" name="kind" checked=${kind === name} onChange=${() => setKind(name)} /><span>${label}</span></label>`)}</fieldset>
       <button type="button" onClick=${lane.stop}><${Icon} name="stop" /> Stop</button></div>`}
   </form>`;
+}
+
+/** Which agent answers, where there are several. While one works it is looked at, and no other is chosen. */
+function Chooser({ agents, busy }) {
+  if (agents.list.length < 2 && !agents.chosen) return null;
+  const known = agents.list.some((each) => each.name === agents.chosen);
+  return html`<label class="composer-agent"><span>Agent</span><select value=${agents.chosen} disabled=${busy} onChange=${(e) => agents.choose(e.target.value)}>
+    <option value="">whichever fits</option>${agents.list.map((each) => html`<option key=${each.name} value=${each.name} title=${each.description}>${each.name}</option>`)}
+    ${agents.chosen && !known ? html`<option value=${agents.chosen}>${agents.chosen}</option>` : ""}</select></label>`;
 }

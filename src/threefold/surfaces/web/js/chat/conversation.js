@@ -39,10 +39,10 @@ function useScroll(turns, lane, wanted) {
   return { at, scrolled, toEnd: () => (stuck.current = true) };
 }
 
-export function Conversation({ id, isNew, turn, onStarted }) {
+export function Conversation({ id, isNew, turn, agents, onStarted }) {
   const turns = useTurns(id, turn, isNew);
   const [files, setFiles] = useState([]);
-  const lane = useLane(id, async () => {
+  const lane = useLane(id, agents.chosen, async () => {
     await turns.renew();
     dispatchEvent(new CustomEvent("recorded"));
     countProposals();
@@ -72,7 +72,7 @@ export function Conversation({ id, isNew, turn, onStarted }) {
       ${turns.later && html`<div class="more"><button type="button" onClick=${() => attempt(() => turns.more("later"))}>Later turns</button></div>`}
       ${!isNew || lane.state.turn ? html`<${LiveTurn} lane=${lane} recorded=${turns.turns} />` : null}
     </div>
-    <${Composer} draftId=${isNew ? "new" : id} lane=${lane} files=${files} setFiles=${setFiles} onSent=${sent} />
+    <${Composer} draftId=${isNew ? "new" : id} lane=${lane} agents=${agents} files=${files} setFiles=${setFiles} onSent=${sent} />
   </section>`;
 }
 

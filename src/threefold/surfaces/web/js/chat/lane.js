@@ -49,15 +49,17 @@ const OVER = (event) => ["RUN_FINISHED", "RUN_ERROR"].includes(event.type) || ev
 
 export const seen = (state, event) => (DOES[event.type] ? DOES[event.type](state, event) : state);
 
+const QUIET = { turn: null, submissions: [], waiting: [] };
+
 const reduce = (state, event) => (event === null ? EMPTY : seen(state, event));
 
 /**
- * The lane of a conversation. `onRecorded` is called when a turn ended and can be read.
+ * The lane of a conversation, and of an agent where one is chosen. `onRecorded` is called when a turn ended and can be read.
  * `there` is false where this server has no lanes.
  */
-export function useLane(conversation, onRecorded) {
+export function useLane(conversation, agent, onRecorded) {
   const [live, tell] = useReducer(reduce, EMPTY);
-  const [state, setState] = useState({ turn: null, submissions: [], waiting: [] });
+  const [state, setState] = useState(QUIET);
   const [there, setThere] = useState(true);
   const [lost, setLost] = useState(false);
   // The lane is let go a moment after its last event: what has ended here runs no more.
@@ -67,13 +69,13 @@ export function useLane(conversation, onRecorded) {
 
   const look = useCallback(async (stop) => {
     try {
-      const found = await laneState(conversation, stop);
+      const found = await laneState(conversation, agent, stop);
       setState(over.current.has(found.turn) ? { ...found, turn: null, submissions: [] } : found);
       setThere(true);
     } catch (error) {
       if (noLanes(error)) setThere(false);
     }
-  }, [conversation]);
+  }, [conversation, agent]);
 
   useEffect(() => {
     const stop = new AbortController();
@@ -82,24 +84,28 @@ export function useLane(conversation, onRecorded) {
       over.current.add(run);
       await look(stop.signal);
     };
-    look(stop.signal).then(() => listen(conversation, stop.signal, { tell, look, setLost, ended }));
-    return () => stop.abort();
-  }, [conversation]);
+    look(stop.signal).then(() => listen(conversation, agent, stop.signal, { tell, look, setLost, ended }));
+    return () => {
+      stop.abort();
+      tell(null);
+      setState(QUIET);
+    };
+  }, [conversation, agent]);
 
   const send = async (submission) => {
-    const accepted = await submit(conversation, submission);
+    const accepted = await submit(conversation, agent, submission);
     await look();
     return accepted;
   };
-  const stop = () => attempt(() => cancel(conversation), "Stopping…");
+  const stop = () => attempt(() => cancel(conversation, agent), "Stopping…");
   const takeBack = async (submission) => {
-    await attempt(() => withdraw(conversation, submission), "Withdrawn: it is not sent");
+    await attempt(() => withdraw(conversation, agent, submission), "Withdrawn: it is not sent");
     await look();
   };
   return { live, state, there, lost, send, stop, takeBack };
 }
 
-async function listen(conversation, stop, { tell, look, setLost, ended }) {
+async function listen(conversation, agent, stop, { tell, look, setLost, ended }) {
   let last = "";
   let run = "";
   let tries = 0;
@@ -110,7 +116,7 @@ async function listen(conversation, stop, { tell, look, setLost, ended }) {
   };
   while (!stop.aborted) {
     try {
-      for await (const { id, data } of events(conversation, last, stop, opened)) {
+      for await (const { id, data } of events(conversation, agent, last, stop, opened)) {
         tell(data);
         if (data.type === "RUN_STARTED") run = data.runId;
         if (["RUN_STARTED", "CUSTOM"].includes(data.type)) await look(stop);

@@ -1,8 +1,8 @@
 // Chat: conversations at the side, one of them with its turns, and what is going on in it now.
-import { call } from "../api.js";
+import { agents as found, call } from "../api.js";
 import { html, useEffect, useLoaded, useState } from "../dom.js";
 import { leads } from "../refs.js";
-import { go, href, route } from "../router.js";
+import { go, href, route, settle } from "../router.js";
 import { newKey } from "../state.js";
 import { Empty, IconButton, Loaded, More } from "../ui/parts.js";
 import { Marks, When, counted, glance } from "../text.js";
@@ -18,13 +18,16 @@ export function Chat() {
   useEffect(() => {
     if (!name) setFresh(freshName());
   }, [name]);
+  const { agent = "", turn } = route.value.query;
+  const there = useLoaded((stop) => found(stop), []);
+  const agents = { list: there.value || [], chosen: agent, choose: (chosen) => settle(name ? ["chat", name] : ["chat"], { agent: chosen, turn }) };
   const opened = (id) => {
     setStarted(id);
-    if (!name) go(["chat", id]);
+    if (!name) go(["chat", id], { agent });
   };
   return html`<div class=${name ? "chat open" : "chat"}>
     <${Side} chosen=${name} started=${started} />
-    <${Conversation} key=${name || fresh} id=${name || fresh} isNew=${!name} turn=${route.value.query.turn} onStarted=${opened} />
+    <${Conversation} key=${name || fresh} id=${name || fresh} isNew=${!name} turn=${turn} agents=${agents} onStarted=${opened} />
   </div>`;
 }
 

@@ -1,8 +1,10 @@
-// Settings: the token, what it may do, how it looks, what agents may remember, taking all along, forgetting.
-import { archive, call, services, setToken, token } from "../api.js";
+// Settings: the token, what it may do, how it looks, what agents may remember, taking all along and back, forgetting.
+import { archive, call, services, setToken, token, upload } from "../api.js";
 import { html, useLoaded, useState, useTitle } from "../dom.js";
 import { attempt, countProposals, learnMe, may, mayArrange, me, setTheme, theme } from "../state.js";
-import { Field, Lacks, Loaded, save } from "../ui/parts.js";
+import { counted } from "../text.js";
+import { Drop, Field, Lacks, Loaded, save } from "../ui/parts.js";
+import { Sending, useSending } from "../ui/sending.js";
 import { Forget } from "./forget.js";
 
 export function Settings() {
@@ -18,7 +20,7 @@ export function Settings() {
     <section class="panel"><h2>Access</h2><${Token} held=${held} onChange=${take} /><${Who} /><${Mine} key=${held} /></section>
     <section class="panel"><h2>Looks</h2><${Theme} /></section>
     ${may("mem:read") && html`<section class="panel"><h2>What agents may remember</h2><${Policy} key=${held} /></section>`}
-    <section class="panel"><h2>Take everything along</h2><${Export} /></section>
+    <section class="panel"><h2>Take everything along</h2><${Export} /><${Restore} /></section>
     <section class="panel"><h2>Forget</h2><${Forget} /></section></div>`;
 }
 
@@ -69,4 +71,17 @@ function Export() {
     setBusy(false);
   };
   return html`<p>All that is yours, with files and history, as one archive. <code>threefold restore</code> puts it into any store.</p><div class="actions start"><button type="button" disabled=${busy} onClick=${load}>${busy ? "Packing…" : "Export"}</button></div>`;
+}
+
+/** An export, here or of another store, taken in as this person's. */
+function Restore() {
+  const [foreign, setForeign] = useState(false);
+  const lacking = ["conv:write", "mem:write", "doc:write", "cnv:write"].filter((grant) => !may(grant));
+  const sending = useSending((file, onProgress) => upload("/v1/restore", file, foreign ? { foreign: "1" } : {}, onProgress), () => dispatchEvent(new CustomEvent("recorded")));
+  if (me.value?.agent || me.value?.app) return html`<p class="notice">Only a person's own token, of no agent or app, restores an export.</p>`;
+  if (lacking.length) return html`<${Lacks} what="restore an export" grants=${lacking} />`;
+  return html`<h3>Restore an export</h3><p>What is here already stays as it is; restoring again adds nothing.</p>
+    <label class="check"><input type="checkbox" checked=${foreign} onChange=${(e) => setForeign(e.target.checked)} /> Take it in as mine, also where it is an export of another user</label>
+    <${Drop} label="Choose an archive" hint=".zip" accept=".zip" multiple=${false} onFiles=${sending.send} />
+    <${Sending} of=${sending} told=${(done) => html`${counted(done.created + done.replaced, "record")} restored${done.unchanged ? `, ${done.unchanged} here already` : ""}`} />`;
 }
