@@ -38,6 +38,7 @@ def fill(db: threefold.Threefold, user: str) -> None:
         turn.answer("at the harbour")
     handle.conv.feedback(turn.ref, "ok")
     handle.mem.remember(f"{user} prefers trains")
+    handle.mem.allow("auto", kinds=["preference"])
     handle.doc.ingest(f"# Visa\n\nfor {user}", "visa.md")
     handle.cnv.board("plans").pin("conv:conversation:trip", note=f"for {user}")
 
@@ -81,13 +82,13 @@ def test_what_was_exported_is_taken_in_again_once(server: Server) -> None:
         key = {"Idempotency-Key": "r-1"}
         done = http.post(SEND, content=content, headers=key)
         assert done.json() == {
-            "user": "ann", "tenant": "default", "created": 4, "replaced": 0, "unchanged": 0, "files": 2,
+            "user": "ann", "tenant": "default", "created": 5, "replaced": 0, "unchanged": 0, "files": 2,
         }  # fmt: skip
         assert everything(server.db, "ann") == before
         again = http.post(SEND, content=content, headers=key)
         assert (again.headers["idempotency-replayed"], again.content) == ("true", done.content)
         form = http.post("/v1/restore", files={"file": ("export.zip", content)})
-        assert (form.json()["created"], form.json()["unchanged"]) == (0, 4)
+        assert (form.json()["created"], form.json()["unchanged"]) == (0, 5)
     assert everything(server.db, "ann") == before
     assert server.db.user("ann").read("conv:fi:conv_trip.turn_1.user.attachments/map.txt") == b"the map of ann"
 
@@ -101,7 +102,7 @@ def test_it_goes_into_the_scope_of_who_asks_and_no_other(server: Server) -> None
         assert "an export of user 'bob'" in said
         assert "foreign=1" in said
         assert everything(server.db, "eve") == [[], [], [], []]
-        assert eve.post(f"{SEND}&foreign=1", content=content).json()["created"] == 4
+        assert eve.post(f"{SEND}&foreign=1", content=content).json()["created"] == 5
         assert everything(server.db, "eve") == bobs
         # Whosever it says that it is.
         parts = parts_of(content)
@@ -128,7 +129,7 @@ def test_it_needs_every_grant_to_write_and_no_narrower_scope(server: Server) -> 
         with server.client(server.token(**narrower), **MARK) as http:
             problem(http.post(SEND, content=content), 403)
     with server.client(server.token(grants=writes), **MARK) as http:
-        assert http.post(SEND, content=content).json()["unchanged"] == 4
+        assert http.post(SEND, content=content).json()["unchanged"] == 5
     with server.client() as http:
         problem(http.post(SEND, content=content), 403)
         problem(http.post(SEND, content=content, headers={"Content-Type": "text/plain"}), 403)
@@ -285,7 +286,7 @@ def test_it_is_kept_no_longer_than_what_is_recorded_now(open_db: Open, clock: Cl
         sheet = Sheet(http.get("/v1/export").content)
         lines = [{**line, "expires": None} if "realm" not in line else line for line in sheet.lines]
         db.user("ann").forget()
-        assert http.post(SEND, content=sheet.made(lines)).json()["created"] == 4
+        assert http.post(SEND, content=sheet.made(lines)).json()["created"] == 5
         assert len(db.user("ann").conv.turns()) == 1
         clock.advance(timedelta(days=1, seconds=1))
         assert db.user("ann").conv.turns() == ()
@@ -307,5 +308,5 @@ def test_what_the_store_takes_out_is_not_brought_back(open_db: Open) -> None:
             assert "line 1 has what this store takes out" in said
             assert "Zinnober" not in said
             own = http.get("/v1/export").content
-            assert http.post(SEND, content=own).json()["unchanged"] == 4
+            assert http.post(SEND, content=own).json()["unchanged"] == 5
         assert [turn.conversation for turn in db.user("ann").conv.turns()] == ["trip"]

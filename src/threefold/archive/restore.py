@@ -9,11 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import IO, Final
+from typing import IO
 
 from threefold.archive.layout import BLOBS, FORMAT, MANIFEST, TURNS, turn_from_json
 from threefold.archive.packed import Bounds, Packed, opened
-from threefold.errors import IntegrityError
+from threefold.errors import IntegrityError, InvalidInput
 from threefold.model.commit import Commit, PutFeedback, RecordTurn
 from threefold.model.record import FileEntry, StoredTurn, TurnRecord
 from threefold.model.scope import PERSONAL, RECORD, Scope
@@ -21,7 +21,6 @@ from threefold.ports import Blobs, Store
 
 Admit = Callable[[str, StoredTurn, str], TurnRecord]
 """What is kept of a record of a realm, or an error of ours that names the place it is given."""
-_DEEPEST: Final = "it is nested too deeply"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +39,8 @@ def _manifest(archive: Packed) -> dict[str, object]:
         if manifest["format"] == FORMAT:
             return dict(manifest)
         raise IntegrityError(f"{archive.name} has the format {manifest['format']!r}; this program reads {FORMAT}")
+    except InvalidInput:
+        raise
     except (KeyError, ValueError, TypeError, RecursionError):
         raise IntegrityError(f"{archive.name} is no export of Threefold: it has no valid {MANIFEST}") from None
 
@@ -117,7 +118,7 @@ def _json(line: bytes, where: str) -> dict[str, object]:
         if b"\\u" in line:
             json.dumps(value, ensure_ascii=False).encode()  # half a character has no bytes
     except RecursionError:
-        raise IntegrityError(f"{where}: not a turn of an export: {_DEEPEST}") from None
+        raise IntegrityError(f"{where}: not a turn of an export: it is nested too deeply") from None
     except ValueError as error:
         raise IntegrityError(f"{where}: broken JSON: {error}") from None
     if not isinstance(value, dict):

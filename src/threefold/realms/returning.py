@@ -24,6 +24,8 @@ from threefold.realms.doc import keeping as documents
 from threefold.realms.doc import places as document_places
 from threefold.realms.mem import keeping as memories
 from threefold.realms.mem import places as memory_places
+from threefold.realms.mem import policy, reconciling
+from threefold.realms.mem.policy import Rule
 from threefold.realms.redacting import Pass
 
 
@@ -40,8 +42,25 @@ def _thread(stored: StoredTurn) -> object:
     return threads.to_state(record) if record.turn == threads.STATE else threads.to_summary(record)
 
 
+class _Policy(msgspec.Struct):
+    rule: Rule
+    kinds: list[str]
+
+
+class _Reconciled(msgspec.Struct):
+    revisions: dict[str, int]
+
+
+# What lies among memories and is none.
+_BESIDE: Final[Mapping[str, type]] = {policy.CONVERSATION: _Policy, reconciling.CONVERSATION: _Reconciled}
+
+
 def _memory(stored: StoredTurn) -> object:
-    record, kept = stored.record, memories.from_record(stored.record)
+    record = stored.record
+    if record.conversation in _BESIDE:
+        _check(not record.labels and not record.rows)
+        return msgspec.convert(record.replay, _BESIDE[record.conversation])
+    kept = memories.from_record(record)
     layers = memory_places.LAYERS_OF["own"]
     own = memory_places.of_id(record.conversation) == "own" and kept.record.layer in layers
     _check(own and kept.record.id == record.conversation and record.turn == memories.TURN)

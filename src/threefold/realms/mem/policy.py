@@ -17,7 +17,7 @@ from threefold.realms.mem.places import place_of
 from threefold.realms.wiring import Ports
 
 Rule = Literal["off", "propose", "auto"]
-_CONVERSATION: Final = "policy"
+CONVERSATION: Final = "policy"
 # Of every agent that has none of its own.
 _ANY: Final = "any agent"
 
@@ -65,7 +65,7 @@ def allow(scope: Scope, ports: Ports, rule: Rule, kinds: Collection[str], agent:
     log = TurnLog(name, now, now, "completed", ())
     body = {"rule": rule, "kinds": list(chosen)}
     digest = digest_of([log_to_json(log), body])
-    record = TurnRecord(_CONVERSATION, name, "minimal", log, (), (), body, digest, "")
+    record = TurnRecord(CONVERSATION, name, "minimal", log, (), (), body, digest, "")
     before = next(iter(_records(scope, ports, [name])), None)
     try:
         write = RecordTurn(record, replaces="" if before is None else before.digest)
@@ -76,7 +76,7 @@ def allow(scope: Scope, ports: Ports, rule: Rule, kinds: Collection[str], agent:
 
 
 def _records(scope: Scope, ports: Ports, names: Collection[str]) -> tuple[TurnRecord, ...]:
-    return ports.store.records(_place(scope), [(_CONVERSATION, name) for name in names], ports.clock())
+    return ports.store.records(_place(scope), [(CONVERSATION, name) for name in names], ports.clock())
 
 
 def _place(scope: Scope) -> Scope:

@@ -38,7 +38,7 @@ MOST: Final = 2_000
 _NEAREST: Final = 8
 _FEW: Final = 20
 _PAGE: Final = 500
-_CONVERSATION: Final = "reconciled"
+CONVERSATION: Final = "reconciled"
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ def undo_proposal(scope: Scope, ports: Ports, place: Place, id_: str) -> tuple[s
         NotFound: no such proposal was applied. Conflict: one of the memories was changed since.
     """
     where, now = places.place_of(scope, place), ports.clock()
-    found = ports.store.records(where, [(_CONVERSATION, id_)], now)
+    found = ports.store.records(where, [(CONVERSATION, id_)], now)
     if not found or found[0].replay.get("undone"):
         raise NotFound(f"reconciliation {id_!r}: none was applied, or it was undone already")
     revisions: Mapping[str, int] = found[0].replay["revisions"]
@@ -150,7 +150,7 @@ def _noted(proposal: Proposal, now: datetime, revisions: Mapping[str, int]) -> T
 def _record(id_: str, now: datetime, body: Mapping[str, Any]) -> TurnRecord:
     log = TurnLog(id_, now, now, "completed", ())
     digest = digest_of([log_to_json(log), body])
-    return TurnRecord(_CONVERSATION, id_, "minimal", log, (), (), body, digest, "")
+    return TurnRecord(CONVERSATION, id_, "minimal", log, (), (), body, digest, "")
 
 
 def _held(shelf: Shelf, where: Scope, place: Place) -> list[Kept]:
