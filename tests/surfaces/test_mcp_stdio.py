@@ -154,7 +154,7 @@ def test_grants_and_the_agent_are_those_of_the_command_line(tmp_path: Path) -> N
     async def narrow(client: Client) -> None:
         assert {each.name for each in (await client.list_tools()).tools} == {
             "mem_search", "mem_policy", "mem_list", "mem_proposals", "mem_get", "mem_history", "mem_hotset",
-            "doc_upsert", "doc_delete", "services", "about",
+            "doc_upsert", "doc_delete", "services", "about", "whoami",
         }  # fmt: skip
 
     async def wide(client: Client) -> None:
@@ -298,7 +298,7 @@ def test_what_is_printed_for_a_host_starts_it(run: Run, tmp_path: Path, host: st
     async def work() -> None:
         with (tmp_path / "errors").open("w") as errlog:
             async with Client(stdio_client(parameters, errlog)) as client:
-                assert len((await client.list_tools()).tools) == 9
+                assert len((await client.list_tools()).tools) == 10
 
     asyncio.run(work())
     assert (tmp_path / "store").is_dir()
