@@ -70,6 +70,9 @@ def _add_serve(commands: Any) -> None:
     )  # fmt: skip
     command.add_argument("--workers", type=int, default=1, metavar="N", help="processes (default: 1)")
     command.add_argument("--threads", type=int, default=4, metavar="N", help="that work in each (default: 4)")
+    command.add_argument(
+        "--lanes", type=int, default=8, metavar="N", help="turns that run at once in each (default: 8)"
+    )
     command.add_argument("--rate", type=int, metavar="N", help="requests in a minute for each token (default: any)")
     command.add_argument("--log-json", action="store_true", help="a JSON line for each request, on standard error")
     command.add_argument("--open", action="store_true", help="open it in a browser")
@@ -78,7 +81,7 @@ def _add_serve(commands: Any) -> None:
 
 def serve(context: Context, options: argparse.Namespace) -> int:
     """Serve until a signal says to stop."""
-    for name in ("workers", "threads", "rate"):
+    for name in ("workers", "threads", "lanes", "rate"):
         given = getattr(options, name)
         if given is not None and given < 1:
             raise InvalidInput(f"--{name} must be a whole number from 1")
@@ -97,7 +100,9 @@ def serve(context: Context, options: argparse.Namespace) -> int:
     load_agents(agents)  # what is off is said before anything listens
     with serving.listen(options.host, options.port) as listening:
         local = None if options.require_token or not serving.is_own(listening) else scope
-        settings = Settings(local, tuple(options.allowed_host), threads=options.threads, rate=options.rate)
+        settings = Settings(
+            local, tuple(options.allowed_host), threads=options.threads, lanes=options.lanes, rate=options.rate
+        )
         opening = partial(context.open, make=True, background=True)
         url = _url(options.host, listening.getsockname()[1])
         serving.serve(

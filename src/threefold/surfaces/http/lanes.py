@@ -26,6 +26,7 @@ from threefold.surfaces.http.desk import desk_of, media_of
 from threefold.surfaces.http.gate import Guest
 from threefold.surfaces.http.operations import KEY, json_body
 from threefold.surfaces.http.routing import Exact
+from threefold.surfaces.http.settings import Settings
 from threefold.surfaces.http.streams import STREAM, Stream
 from threefold.surfaces.http.uploads import form_of, plain_name
 
@@ -60,11 +61,14 @@ class Cancelled(msgspec.Struct, forbid_unknown_fields=True):
 class Live:
     """The door of a server, open while it runs, and the agents behind it."""
 
-    def __init__(self, db: Threefold, agents: Iterable[Agent | Executor], lease: float) -> None:
+    def __init__(self, db: Threefold, agents: Iterable[Agent | Executor], settings: Settings) -> None:
         self.kernel = Kernel(db)
         for each in agents:
             self.kernel.agents.register(each)
-        self.door = Door(self.kernel, lease=lease, look=min(_LOOK, lease))
+        self.door = Door(
+            self.kernel, waiting=settings.waiting, lanes=settings.lanes, user_lanes=settings.user_lanes,
+            lease=settings.lease, look=min(_LOOK, settings.lease),
+        )  # fmt: skip
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

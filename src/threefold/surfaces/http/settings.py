@@ -21,7 +21,8 @@ class Settings:
     `threads` work, and as many move files; `rate` is how many a token may make in a minute, None for any number.
     `streams` of lanes are open at once, `own_streams` with one token, and `connections` in all.
 
-    A turn whose process died is another's after `lease` seconds.
+    `lanes` are the conversations in which a turn may run at once, `user_lanes` those of one user, `waiting` what may
+    wait in each. A turn whose process died is another's after `lease` seconds.
     """
 
     local: Scope | None = None
@@ -38,4 +39,7 @@ class Settings:
     streams: int = 200
     own_streams: int = 30
     connections: int = 500
+    lanes: int = 8
+    user_lanes: int = 4
+    waiting: int = 20
     lease: float = 30.0
