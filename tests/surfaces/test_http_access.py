@@ -117,6 +117,8 @@ def test_a_token_may_do_what_it_was_given(server: Server) -> None:
         assert http.get("/v1/context?goal=secret").status_code == 200
         assert "by this name" in problem(http.get("/metrics"), 403)["detail"]
         problem(http.post("/v1/doc/files?name=a.md", content=b"# A"), 403)
+    with server.client(server.token()) as http:  # every grant to what is its user's
+        problem(http.get("/metrics"), 403)
     with server.client(server.token(grants=["metrics:read"])) as http:
         assert http.get("/metrics").status_code == 200
         problem(http.get("/v1/mem/list"), 403)

@@ -16,6 +16,8 @@ from threefold.surfaces.http.settings import Settings
 MARK: Final = "x-threefold-request"
 """A header that no page of another site can send; what is no JSON and changes something must have it, or a token."""
 UNKNOWN: Final = 401
+LOCAL: Final = "local"
+"""By what the one user of this machine comes in."""
 _PROXIED: Final = ("forwarded", "x-real-ip", "x-client-ip", "true-client-ip", "cf-connecting-ip", "via")
 _CHALLENGE: Final = {"WWW-Authenticate": 'Bearer realm="threefold"'}
 _WRONG: Final = {"WWW-Authenticate": 'Bearer realm="threefold", error="invalid_token"'}
@@ -105,7 +107,7 @@ def by_place(headers: Headers, settings: Settings, json: bool, client: str | Non
         raise Refused(403, "a page of another site asks; pages of this server may")
     if not json and site != "same-origin" and MARK not in headers:
         raise Refused(403, f"send 'Content-Type: application/json', or with what is no JSON the header '{MARK}: 1'")
-    return Guest(Caller(settings.local), "local")
+    return Guest(Caller(settings.local), LOCAL)
 
 
 def host_of(netloc: str) -> str:
