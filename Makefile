@@ -42,11 +42,14 @@ browser:  # the tests of the pages drive the system's Chromium; where it cannot 
 	{ [ "$$(id -u)" = 0 ] && apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium fonts-noto-core; } >/dev/null 2>&1 || \
 	echo "Chromium cannot be installed here (apt-get install chromium): the tests of the pages are skipped"
 
+# Tests wait for processes and servers a third of their time: one more at once than there are processors.
+PROCESSES = $$(( $$(getconf _NPROCESSORS_ONLN) + 1 ))
+
 unit: $(VENV)/.tested browser
-	$(BIN)/python -m pytest -n auto $(TESTS)
+	$(BIN)/python -m pytest -n $(PROCESSES) $(TESTS)
 
 contract: $(VENV)/.tested  ## the table of capabilities × back ends that ran
-	@$(BIN)/python -m pytest tests/contract -n auto --capabilities
+	@$(BIN)/python -m pytest tests/contract -n $(PROCESSES) --capabilities
 
 bench: $(VENV)/.installed  ## quality and speed on the data beside the project (DATA=folder)
 	$(BIN)/python benchmarks/recall.py --set locomo --data $(or $(DATA),../shared/data)/locomo
