@@ -53,7 +53,9 @@ def test_every_realm_is_asked_and_told_apart(db: threefold.Threefold) -> None:
     assert found.user["preferences"] == ["prefers ECS over EKS for deploying"]
     assert (found.permissions, found.policies, found.engine) == (("read",), ("be brief",), "default")
     assert found.estimated_tokens == count_tokens(found.text) <= found.budget == 4000
-    assert set(found.refs) == {entry.label for entry in found.entries}
+    assert [said.label for said in found.thread.messages] == ["c1", "c2"]
+    assert found.refs == {each.label: each.ref for each in (*found.entries, *found.thread.messages)}
+    assert all(f"[{label} " in found.text for label in found.refs)
     assert found.warnings == ()
     assert "Where to?" in found.text
     assert "Where to?" not in found.background

@@ -277,6 +277,21 @@ def test_without_a_model_what_is_kept_is_quoted_and_cited(open_db: Open) -> None
     assert (wordless.status, "no chat model is set up" in wordless.error) == ("failed", True)
 
 
+@pytest.mark.capability("kernel")
+def test_without_a_model_what_was_said_in_this_conversation_is_quoted_too(open_db: Open) -> None:
+    db = open_db(embedder="bundled")
+
+    async def play(kernel: Kernel) -> list[Any]:
+        said = ["The wifi password is tuna42.", "My flight leaves at nine.", *["What is the wifi password?"] * 2]
+        return [await kernel.submit(text, "alice", thread="trip") for text in said]
+
+    first, _, asked, again = played(db, play)
+    for outcome in (asked, again):
+        assert outcome.answer.endswith("kept about it:\n- The wifi password is tuna42. [c1]")
+        assert list(outcome.citations.values()) == [first.ref.replace("turn.log", "user.prompt")]
+        assert db.user("alice").conv.turn(outcome.ref).citations[0]["url"] == outcome.citations["c1"]
+
+
 async def _submit_without_model(kernel: Kernel):
     kernel.agents.register(Agent("mute", instructions="Speak."))
     return await kernel.submit("x", "alice", agent="mute")

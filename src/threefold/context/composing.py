@@ -40,7 +40,7 @@ def compose(intent: Intent, sources: Sources, gathered: Gathered, engine: str = 
         documents=_of(entries, "document"),
         turns=_of(entries, "turn"),
         extra=_of(entries, "extra"),
-        thread=_thread(intent, [each.item for _, each in shown], dropped, gathered.archived),
+        thread=_thread(intent, shown, dropped, gathered.archived),
         dropped=(*dropped, *gathered.dropped),
         warnings=tuple(dict.fromkeys(gathered.warnings)),
     )
@@ -109,15 +109,17 @@ def _user(sources: Sources, memories: Sequence[Entry]) -> dict[str, Any]:
             "preferences": preferences}  # fmt: skip
 
 
-def _thread(intent: Intent, shown: Sequence[Item], dropped: Sequence[Dropped], archived: bool) -> ThreadPart | None:
+def _thread(
+    intent: Intent, shown: Sequence[tuple[str, Taken]], dropped: Sequence[Dropped], archived: bool
+) -> ThreadPart | None:
     if intent.thread is None:
         return None
-    parts = [item for item in shown if item.section == "thread"]
+    parts = [(label, each.item) for label, each in shown if each.item.section == "thread"]
     messages = tuple(
-        Said(item.about["role"], item.forms[0], item.about["at"], item.ref, item.about["author"])
-        for item in parts
+        Said(item.about["role"], item.forms[0], item.about["at"], item.ref, item.about["author"], label)
+        for label, item in parts
         if "role" in item.about
     )
-    summary = next((item.forms[0] for item in parts if "role" not in item.about), "")
+    summary = next((item.forms[0] for _, item in parts if "role" not in item.about), "")
     left_out = sum(each.section == "thread" and not each.ref.startswith("thread:") for each in dropped)
     return ThreadPart(intent.thread, summary, messages, left_out, "archived" if archived else "active")

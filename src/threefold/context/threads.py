@@ -9,7 +9,7 @@ from threefold.context.packing import Item
 from threefold.context.sources import Sources
 from threefold.errors import NotFound
 from threefold.model.context import Intent
-from threefold.realms.conv.refs import LOG_PATH
+from threefold.realms.conv.refs import turn_of
 from threefold.realms.conv.threads.values import ThreadContext
 
 
@@ -36,9 +36,7 @@ def _items(thread: ThreadContext) -> list[Item]:
     items = []
     for place, said in enumerate(thread.messages, 1):
         head = (said.role, said.author or "", f"{said.at:%Y-%m-%d %H:%M}")
-        # Ids in a reference have no full stop.
-        turn = ".".join((*said.ref.split(".")[:2], LOG_PATH))
-        about = {"role": said.role, "at": said.at, "author": said.author, "turn": turn}
+        about = {"role": said.role, "at": said.at, "author": said.author, "turn": turn_of(said.ref)}
         because = "the thread's window"
         items.append(Item("thread", said.ref, head, (said.text,), said.text, because, None, True, place, about))
     items.reverse()

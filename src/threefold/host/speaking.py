@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from threefold.context.gathering import Cut
@@ -12,8 +12,10 @@ from threefold.host.agents import Agent
 from threefold.host.run import Run, as_text, called, closing, shown
 from threefold.model.chat import Call, Message, Reply, Tool
 from threefold.model.context import FINDER as FINDER_NAME
-from threefold.model.context import Entry
+from threefold.model.context import ComputedContext, Entry
 from threefold.ports import ChatModel
+from threefold.realms.conv.refs import turn_of
+from threefold.text.asking import ENDING, asks
 from threefold.text.terms import query_terms
 
 # How often a model may ask for tools before it must answer.
@@ -29,6 +31,7 @@ FINDER: Final = Agent(FINDER_NAME, "quotes what is kept; needs no model")
 _QUOTED: Final = 5
 # And so many tokens of each.
 _PASSAGE: Final = 80
+_FOUND: Final = "No chat model is set up; this is what is kept about it:"
 _NOTHING: Final = "Nothing that is kept clearly answers this, and no chat model is set up to answer otherwise."
 _BRACKETS: Final = str.maketrans("[]", "()")
 
@@ -100,16 +103,37 @@ async def _act(agent: Agent, call: Call, run: Run) -> str:
 
 def find(run: Run) -> str:
     """An answer without a model: the passages that answer the goal best, quoted and cited; else what is remembered."""
-    likely = [entry for entry in run.context.entries if entry.score is not None]
-    best = sorted(likely, key=lambda entry: -(entry.score or 0.0)) or run.context.memories
+    found = sorted((*_likely(run.context), *_said(run.context)), key=lambda each: -each[0])
+    shown = [each[1:] for each in found] or [(each.label, _text(each)) for each in run.context.memories]
     terms = query_terms(run.goal)
-    lines = [f"- {_passage(entry, terms)} [{entry.label}]" for entry in best[:_QUOTED]]
-    if likely:
-        return "\n".join(["No chat model is set up; this is what is kept about it:", *lines])
+    lines = [f"- {_passage(text, terms)} [{label}]" for label, text in shown[:_QUOTED]]
+    if found:
+        return "\n".join([_FOUND, *lines])
     return "\n".join([_NOTHING, *(["What is remembered:", *lines] if lines else ())])
 
 
-def _passage(entry: Entry, terms: tuple[str, ...]) -> str:
-    """A part of an entry on one line; brackets in it would look like citations of ours."""
-    said = entry.about.get("memory", entry.text)
-    return " ".join(Cut(said, terms).part(_PASSAGE).translate(_BRACKETS).split())
+def _likely(context: ComputedContext) -> Iterator[tuple[float, str, str]]:
+    """What may answer: how likely it does, its label, its text."""
+    for entry in context.entries:
+        if entry.score is not None:
+            yield entry.score, entry.label, _text(entry)
+
+
+def _said(context: ComputedContext) -> Iterator[tuple[float, str, str]]:
+    """The same of what was said in this conversation; not a question again, nor what was quoted by this very agent."""
+    told = {each.ref: each.score for each in context.dropped if each.why == "duplicate" and each.score is not None}
+    for said in context.thread.messages if context.thread is not None else ():
+        score = told.get(turn_of(said.ref))
+        echoes = asks(said.text[-ENDING:]) if said.role == "user" else said.text.startswith((_FOUND, _NOTHING))
+        if score is not None and not echoes:
+            yield score, said.label, said.text
+
+
+def _text(entry: Entry) -> str:
+    text: str = entry.about.get("memory", entry.text)
+    return text
+
+
+def _passage(text: str, terms: tuple[str, ...]) -> str:
+    """A part of a text on one line; brackets in it would look like citations of ours."""
+    return " ".join(Cut(text, terms).part(_PASSAGE).translate(_BRACKETS).split())

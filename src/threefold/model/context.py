@@ -67,13 +67,14 @@ class Dropped:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """One message of the thread's window, whole."""
+    """One message of the thread's window, whole; `label` is its name in the text."""
 
     role: Literal["user", "assistant"]
     text: str
     at: datetime
     ref: str
     author: str | None = None
+    label: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +131,8 @@ class ComputedContext:
     @property
     def refs(self) -> Mapping[str, str]:
         """The reference behind each label of the text, such as `t1`."""
-        return {entry.label: entry.ref for entry in self.entries}
+        said = () if self.thread is None else self.thread.messages
+        return {entry.label: entry.ref for entry in self.entries} | {m.label: m.ref for m in said if m.label}
 
     def messages(self, instructions: str = "") -> list[Message]:
         """For a chat model: instructions, what is known, the thread, the goal.

@@ -190,7 +190,14 @@ def explained(found: ComputedContext) -> dict[str, Any]:
 
 def _thread(part: ThreadPart) -> dict[str, Any]:
     messages = [
-        {"role": said.role, "text": said.text, "at": iso(said.at), "ref": said.ref, "tokens": count_tokens(said.text)}
+        {
+            "label": said.label,
+            "role": said.role,
+            "text": said.text,
+            "at": iso(said.at),
+            "ref": said.ref,
+            "tokens": count_tokens(said.text),
+        }
         for said in part.messages
     ]
     summary = {"summary": part.summary, "summary_tokens": count_tokens(part.summary)}

@@ -29,6 +29,12 @@ def ref_for(conversation: str, turn: str, path: str) -> str:
     return str(ConvRef(path_family(path), turn, path, conversation))
 
 
+def turn_of(ref: str) -> str:
+    """The reference of the turn that something in the record stands in."""
+    # Ids in a reference have no full stop.
+    return ".".join((*ref.split(".")[:2], LOG_PATH))
+
+
 def turn_ref(conversation: str, turn: str) -> str:
     """The reference of a whole turn: its TurnLog."""
     return ref_for(conversation, turn, LOG_PATH)

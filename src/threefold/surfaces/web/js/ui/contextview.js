@@ -26,7 +26,7 @@ function sections(context) {
   const thread = named.find((each) => each.name === "thread");
   if (context.thread) {
     const { messages = [], summary = "", summary_tokens: spent = 0, left_out: older = 0, tokens = null } = context.thread;
-    thread.entries = messages.map((said, at) => ({ ...said, label: `c${at + 1}`, because: said.role }));
+    thread.entries = messages.map((said, at) => ({ ...said, label: said.label || `c${at + 1}`, because: said.role }));
     thread.summary = summary;
     thread.older = older;
     thread.tokens = tokens ?? total(thread.entries) + spent;
