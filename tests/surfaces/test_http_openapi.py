@@ -85,7 +85,7 @@ def test_what_it_says_is_so(server: Server, described: dict[str, Any], mode: str
 
         @given(case=operation.as_strategy(generation_mode=GenerationMode(mode)))
         @settings(
-            max_examples=6, deadline=None, database=None, derandomize=True, phases=[Phase.generate],
+            max_examples=3, deadline=None, database=None, derandomize=True, phases=[Phase.generate],
             suppress_health_check=list(HealthCheck),
         )  # fmt: skip
         def ask(case: Any) -> None:

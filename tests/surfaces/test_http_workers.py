@@ -153,7 +153,9 @@ def test_a_rate_is_that_of_all_processes_together(store: str) -> None:
         assert set(statuses) == {200, 429}
 
 
-@pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    ("store", "sign"), [("sqlite", signal.SIGINT), ("postgres", signal.SIGTERM)], indirect=["store"]
+)
 def test_streams_and_turns_end_with_it(store: str, folder: Path, sign: signal.Signals) -> None:
     given = ("--workers", "2", "--agent", "helpers:waits")
     with serving(store, *given, folder=folder) as (process, http):
