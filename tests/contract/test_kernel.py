@@ -189,6 +189,35 @@ def test_what_is_cancelled_or_left_is_stopped_and_recorded(db: threefold.Threefo
 
 
 @pytest.mark.capability("kernel")
+def test_a_plain_generator_gives_its_answer_in_pieces_and_is_closed(db: threefold.Threefold) -> None:
+    where, closed = set[str](), list[str]()
+
+    def guide(run: Run):
+        where.add(threading.current_thread().name)
+        try:
+            yield from ("left, ", "then ", "right")
+        finally:
+            closed.append(run.goal)
+
+    async def play(kernel: Kernel):
+        kernel.agents.register(guide)
+        whole = [event async for event in kernel.stream("whole", "alice")]
+        async with aclosing(kernel.stream("left", "alice")) as events:
+            async for event in events:
+                if event.kind == "delta":
+                    break
+        return whole
+
+    whole = played(db, play)
+    assert [event.text for event in whole if event.kind == "delta"] == ["left, ", "then ", "right"]
+    assert whole[-1].outcome.answer == "left, then right"
+    assert closed == ["whole", "left"]
+    assert all(name.startswith("threefold-agents") for name in where)
+    said = {turn.about: turn.status for turn in db.user("alice").conv.turns(limit=10)}
+    assert said["whole"] == "completed"
+
+
+@pytest.mark.capability("kernel")
 def test_a_stream_has_a_start_steps_pieces_and_one_end(db: threefold.Threefold) -> None:
     async def talker(run: Run):
         run.step("think")

@@ -67,12 +67,16 @@ def test_whatever_an_agent_raises_is_a_failure(db: threefold.Threefold, raised) 
         yield "so far"
         raise raised("of mine")
 
-    for agent in (plain, later, pieces):
+    def plain_pieces(run: Run):
+        yield "so far"
+        raise raised("of mine")
+
+    for agent in (plain, later, pieces, plain_pieces):
         outcome = asked(db, agent)
         assert (outcome.status, outcome.answer) == ("failed", "so far")
         assert outcome.error.startswith("agent 'mine' failed: ")
         assert "of mine" in outcome.error or "raised Stop" in outcome.error
-    assert kept(db) == [("failed", "goal")] * 3
+    assert kept(db) == [("failed", "goal")] * 4
 
 
 @pytest.mark.parametrize(

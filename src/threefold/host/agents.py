@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -14,7 +14,7 @@ from threefold.model.scope import check_id
 from threefold.text.terms import index_terms, query_terms
 
 # What an agent that is a function may give: its answer, or pieces of it as they come.
-Answered = str | Awaitable[str] | AsyncIterator[str]
+Answered = str | Awaitable[str] | Iterator[str] | AsyncIterator[str]
 Executor = Callable[[Run], Answered]
 # What the built-in agents are called, in the record too: what they said can be told apart by it.
 ASSISTANT: Final = "assistant"

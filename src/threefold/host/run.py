@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractAsyncContextManager, aclosing, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
@@ -186,6 +186,27 @@ async def called(
         made = await within(run.threads, work)
     with guarded(what):
         return await made if inspect.isawaitable(made) else made
+
+
+async def stepping(what: str, pieces: Iterator[Any], threads: Executor) -> AsyncGenerator[Any, None]:
+    """The pieces of a plain iterator, each waited for in a thread; a generator is closed in the end.
+
+    Raises:
+        AgentFailed: it raised something.
+    """
+    over = object()
+
+    def one() -> Any:
+        with guarded(what):
+            return next(pieces, over)
+
+    try:
+        while (piece := await within(threads, one)) is not over:
+            yield piece
+    finally:
+        # Of one that is cancelled a thread may be at work still: it ends by itself.
+        if isinstance(pieces, Generator) and inspect.getgeneratorstate(pieces) != inspect.GEN_RUNNING:
+            await within(threads, pieces.close)
 
 
 async def drained(what: str, answer: AsyncIterator[Any], run: Run) -> None:

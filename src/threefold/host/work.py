@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -16,7 +16,7 @@ from threefold.host.ending import finished, given, mark, recorded
 from threefold.host.events import Event, Events, Outcome
 from threefold.host.people import House, Person
 from threefold.host.pools import Pools, within
-from threefold.host.run import Run, called, drained, guarded
+from threefold.host.run import Run, called, drained, guarded, stepping
 from threefold.host.sending import Batch, Inbox, NoInbox, goal_of, put_in
 from threefold.host.speaking import FINDER, find, speak
 from threefold.model.context import ComputedContext, Intent
@@ -167,6 +167,8 @@ class Work:
                 raise AgentFailed(f"{name} has no function and no chat model is set up; give one to Kernel(chat=…)")
             return await speak(agent, model, run)
         made = await called(name, agent.executor, run, (run,))
+        if isinstance(made, Iterator):
+            made = stepping(name, made, run.threads)
         if hasattr(made, "__aiter__"):
             await drained(name, made, run)
             return "".join(run.pieces)
