@@ -480,7 +480,8 @@ def test_a_context_tells_what_it_is_made_of_and_what_was_left_out(published: thr
     fill(alice)
     call = alice.services.call
     found = call("all", "context", goal="A visa costs 60 euros", thread="trip", explain=True)
-    assert {each["label"]: each["ref"] for each in found["entries"]} == found["refs"]
+    labelled = (*found["entries"], *found["thread"]["messages"])
+    assert {each["label"]: each["ref"] for each in labelled} == found["refs"]
     assert {each["section"] for each in found["entries"]} >= {"longterm", "document"}
     assert all(each["tokens"] == count_tokens(each["text"]) for each in found["entries"])
     assert [said["role"] for said in found["thread"]["messages"]] == ["user", "assistant"]
