@@ -126,6 +126,14 @@ class Address:
             self._postgres.give_back(self.name)
 
 
+@pytest.fixture(params=["sqlite", "postgres"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """A fresh store by its name, for processes of their own."""
+    address = Address(request.param, tmp_path)
+    yield address.name
+    address.give_back()
+
+
 class Place:
     """`OpenStore` over one of the back ends: a place that is fresh in every test."""
 

@@ -4,11 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
-from postgres_server import server
 
 import threefold
 from threefold.realms.cnv import Cnv
@@ -44,16 +39,6 @@ with threefold.open(store, embedder=None, background=False, durable=False) as db
                 refused += 1
     print(refused, flush=True)
 """
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    if request.param == "sqlite":
-        yield str(tmp_path / "store")
-        return
-    address = server().take()
-    yield address
-    server().give_back(address)
 
 
 def test_two_processes_that_edit_one_board_lose_nothing(store: str) -> None:

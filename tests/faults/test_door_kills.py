@@ -6,24 +6,12 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from postgres_server import server
 
 KILLER = Path(__file__).with_name("kill_doors.py")
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs fork and SIGKILL")
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    if request.param == "sqlite":
-        yield str(tmp_path / "store")
-        return
-    address = server().take()
-    yield address
-    server().give_back(address)
 
 
 def test_nothing_is_lost_or_done_twice_when_processes_with_doors_are_killed(store: str, tmp_path: Path) -> None:

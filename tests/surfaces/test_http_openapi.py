@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,8 @@ from threefold.surfaces.http.aliases import ALIASES
 
 validator = pytest.importorskip("openapi_spec_validator")
 schemathesis = pytest.importorskip("schemathesis")
+# Of each operation; in a long run some hundred operations are asked for minutes.
+_EXAMPLES = 20 if os.environ.get("THREEFOLD_TEST_PROFILE") == "long" else 3
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +88,7 @@ def test_what_it_says_is_so(server: Server, described: dict[str, Any], mode: str
 
         @given(case=operation.as_strategy(generation_mode=GenerationMode(mode)))
         @settings(
-            max_examples=3, deadline=None, database=None, derandomize=True, phases=[Phase.generate],
+            max_examples=_EXAMPLES, deadline=None, database=None, derandomize=True, phases=[Phase.generate],
             suppress_health_check=list(HealthCheck),
         )  # fmt: skip
         def ask(case: Any) -> None:

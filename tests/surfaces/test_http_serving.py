@@ -8,28 +8,16 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from command_line import Run, command_line, told
 from http_server import problem
-from postgres_server import server as postgres
 from serve_process import ROOT, serving, start, wait_until
 
 import threefold
 
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="signals are sent to the process")
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    if request.param == "sqlite":
-        yield str(tmp_path / "store")
-        return
-    url = postgres().take()
-    yield url
-    postgres().give_back(url)
 
 
 @POSIX

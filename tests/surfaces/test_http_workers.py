@@ -15,7 +15,6 @@ from typing import Any
 
 import httpx2
 import pytest
-from postgres_server import server as postgres
 from serve_process import serving, start, wait_until, workers
 
 import threefold
@@ -54,16 +53,6 @@ def stubborn(run):
 if multiprocessing.parent_process() is None:
     here_alone = waits
 '''
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    if request.param == "sqlite":
-        yield str(tmp_path / "store")
-        return
-    url = postgres().take()
-    yield url
-    postgres().give_back(url)
 
 
 @pytest.fixture

@@ -8,26 +8,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from postgres_server import server
 
 import threefold
 
 ROOT = Path(__file__).parent.parent.parent
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    if request.param == "sqlite":
-        yield str(tmp_path / "store")
-        return
-    url = server().take()
-    yield url
-    server().give_back(url)
 
 
 def start(store: str, *arguments: str) -> subprocess.Popen[str]:
