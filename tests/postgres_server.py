@@ -6,7 +6,6 @@ import os
 import shutil
 import signal
 import tempfile
-import time
 import warnings
 from contextlib import suppress
 from functools import cache
@@ -126,15 +125,6 @@ def stop_server() -> None:
     if server.cache_info().currsize:
         server().close()
         server.cache_clear()
-
-
-def wait_until(condition: Any, seconds: float = 10.0) -> bool:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.05)
-    return True
 
 
 def worker() -> str:

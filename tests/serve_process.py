@@ -7,8 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -78,11 +77,3 @@ def command_of(process: int) -> str:
         return Path(f"/proc/{process}/cmdline").read_text().replace("\0", " ")
     except OSError:
         return ""
-
-
-def wait_until(holds: Callable[[], object], seconds: float = 60) -> None:
-    """Wait for something to become so."""
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline, "it did not become so"
-        time.sleep(0.05)

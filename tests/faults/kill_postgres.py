@@ -29,7 +29,8 @@ from threefold.errors import Unavailable
 sys.path.append(str(Path(__file__).parent.parent))  # where it is run alone
 
 from kill_writers import MODEL, NOW, USERS, bytes_of, everything, not_whole, owner_of, word_of
-from postgres_server import ROLE, Server, wait_until
+from postgres_server import ROLE, Server
+from waiting import wait_until
 
 WRITERS, THREADS, STORE = 3, 2, "kills"
 

@@ -9,7 +9,8 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from postgres_server import server, wait_until
+from postgres_server import server
+from waiting import wait_until
 
 import threefold
 from threefold.backends.postgres.blobs import PostgresBlobs

@@ -9,7 +9,7 @@ from importlib.resources import files
 from typing import Any
 from urllib.parse import urlsplit
 
-from playwright.sync_api import Browser, BrowserContext, Page, Playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Playwright, expect
 
 # It works alone: without a sandbox of its own, as the tests may run as root, and without asking anybody anything.
 FLAGS = [
@@ -18,6 +18,9 @@ FLAGS = [
 ]  # fmt: skip
 WIDE = {"width": 1280, "height": 800}
 PHONE = {"width": 360, "height": 740}
+# Milliseconds until what does not appear is held not to come: a machine that does much else may be slow.
+PATIENCE = 30_000
+expect.set_options(timeout=PATIENCE)
 # WCAG 2, levels A and AA.
 RULES = {"runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}}
 
@@ -37,7 +40,7 @@ def window(browser: Browser, url: str, **settings: Any) -> Iterator[Page]:
     """A window of its own, with nothing remembered; it saw no error, and asked nobody but the server."""
     given = {"viewport": WIDE, "locale": "en-GB", "timezone_id": "UTC", "reduced_motion": "reduce", **settings}
     context: BrowserContext = browser.new_context(base_url=url, **given)
-    context.set_default_timeout(15_000)
+    context.set_default_timeout(PATIENCE)
     page = context.new_page()
     errors: list[str] = []
     asked: set[str] = set()

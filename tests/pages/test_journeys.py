@@ -15,7 +15,9 @@ from pages.conftest import Open
 
 def go(page: Page, name: str) -> None:
     """To a page by its link; on a phone, where it is not at hand, by the palette."""
-    link = page.get_by_role("navigation", name="Pages").get_by_role("link", name=name)
+    links = page.get_by_role("navigation", name="Pages").get_by_role("link")
+    expect(links.locator("visible=true").first).to_be_visible()
+    link = links.and_(page.get_by_role("link", name=name))
     if link.is_visible():
         link.click()
         return

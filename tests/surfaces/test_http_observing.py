@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from http_server import Server, problem, served
-from serve_process import wait_until
+from waiting import wait_until
 
 import threefold
 from threefold import Service, operation
@@ -138,7 +138,7 @@ def test_the_log_has_no_content_no_question_no_reference_and_no_secret(server: S
         for name in ("broken_fail", SECRET):
             http.post("/mcp", json={**call, "params": {"name": name, "arguments": {"text": SECRET}}}, headers=accept)
         http.request(SECRET.upper(), "/")
-    wait_until(lambda: log.getvalue().count('"route"') == 12)
+    assert wait_until(lambda: log.getvalue().count('"route"') == 12)
     said = log.getvalue()
     assert SECRET.lower() not in said.lower()
     assert token not in said

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 from command_line import Run, command_line, told
 from http_server import problem
-from serve_process import ROOT, serving, start, wait_until
+from serve_process import ROOT, serving, start
+from waiting import wait_until
 
 import threefold
 
@@ -58,7 +59,7 @@ def test_what_is_being_answered_when_it_is_told_to_stop_is_answered(tmp_path: Pa
             wire.sendall(head % len(body) + body[:5])
             assert http.get("/health").status_code == 200
             process.send_signal(signal.SIGTERM)
-            wait_until(lambda: refuses(host, port))
+            assert wait_until(lambda: refuses(host, port))
             wire.sendall(body[5:])
             assert wire.recv(4096).startswith(b"HTTP/1.1 200 ")
         assert process.wait(60) == 0
@@ -165,7 +166,7 @@ def test_agents_of_ones_own_answer(run: Run, tmp_path: Path) -> None:
     with serving(str(tmp_path / "store"), "--agent", "helpers:helper", folder=folder) as (_, http):
         assert [each["name"] for each in http.get("/v1/agents").json()["agents"]] == ["helper"]
         http.post("/v1/lanes/trip", json={"text": "Porto?"})
-        wait_until(lambda: http.get("/v1/conv/turns?conversation=trip").json()["turns"])
+        assert wait_until(lambda: http.get("/v1/conv/turns?conversation=trip").json()["turns"])
         turn = http.get("/v1/conv/search?query=heard").json()["hits"][0]
         assert (turn["text"], turn["agent"]) == ("I heard 'Porto?'.", "helper")
     process = start(str(tmp_path / "store"), "serve", "--port", "0", "--agent", "helpers:silent", folder=folder)

@@ -11,8 +11,8 @@ from urllib.parse import quote
 
 import pytest
 from http_server import Server, problem, served
-from serve_process import wait_until
 from test_http_lanes import Viewer
+from waiting import wait_until
 
 import threefold
 from threefold.surfaces.http import streams
@@ -171,7 +171,7 @@ def test_a_body_that_nobody_reads_is_not_taken_for_ever(db: threefold.Threefold)
                 return True
             return False
 
-        wait_until(closed)
+        assert wait_until(closed)
 
 
 def test_so_many_connections_are_taken(db: threefold.Threefold) -> None:
@@ -187,7 +187,7 @@ def test_so_many_connections_are_taken(db: threefold.Threefold) -> None:
                 again.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
                 return told_or_reset(again).startswith(b"HTTP/1.1 200")
 
-        wait_until(answers)
+        assert wait_until(answers)
 
 
 @pytest.mark.parametrize("packed", ["gzip", "deflate", "br", "gzip, gzip"])
@@ -280,7 +280,7 @@ def test_what_is_sent_to_lanes_is_counted_among_requests(db: threefold.Threefold
         head = b"POST /v1/lanes/trip HTTP/1.1\r\nHost: localhost\r\n" + JSON
         connection.sendall(head + b'Content-Length: 100\r\n\r\n{"text')
         with server.client() as http:
-            wait_until(lambda: http.post("/v1/lanes/trip", json={"text": "x"}).status_code == 503)
+            assert wait_until(lambda: http.post("/v1/lanes/trip", json={"text": "x"}).status_code == 503)
             assert http.get("/health").status_code == 200
 
 

@@ -15,7 +15,8 @@ from typing import Any
 
 import httpx2
 import pytest
-from serve_process import serving, start, wait_until, workers
+from serve_process import serving, start, workers
+from waiting import wait_until
 
 import threefold
 
@@ -150,7 +151,7 @@ def test_streams_and_turns_end_with_it(store: str, folder: Path, sign: signal.Si
     with serving(store, *given, folder=folder) as (process, http):
         viewers = [Viewer(http) for _ in range(4)]
         http.post("/v1/lanes/trip", json={"text": "Plan"})
-        wait_until(lambda: all(viewer.text for viewer in viewers))
+        assert wait_until(lambda: all(viewer.text for viewer in viewers))
         process.send_signal(sign)
         assert all(viewer.over.wait(30) for viewer in viewers)
         _, log = process.communicate(timeout=60)
@@ -165,13 +166,13 @@ def test_viewers_at_every_process_are_told_the_same(store: str, folder: Path) ->
     with serving(store, "--workers", "2", "--agent", "helpers:waits", folder=folder) as (_, http):
         viewers = [Viewer(http) for _ in range(6)]
         sent = http.post("/v1/lanes/trip", json={"text": "Plan"}).json()
-        wait_until(lambda: all(viewer.text for viewer in viewers))
+        assert wait_until(lambda: all(viewer.text for viewer in viewers))
         # What is sent to any of them reaches the one that runs the turn.
         more = {"text": "And Porto?", "key": "k"}
         joined = asked(http, 6, lambda own, _: own.post("/v1/lanes/trip", json=more).json()["joined"])
         assert sorted(joined) == ["queued", *["repeated"] * 5]
         (folder / "go").touch()
-        wait_until(lambda: all(sum(e["type"] in ENDS for e in viewer.told) == 2 for viewer in viewers))
+        assert wait_until(lambda: all(sum(e["type"] in ENDS for e in viewer.told) == 2 for viewer in viewers))
         for viewer in viewers[1:]:
             assert viewer.text == viewers[0].text
         assert {each["runId"] for each in viewers[0].told if each["type"] == "RUN_STARTED"} >= {sent["turn"]}
@@ -183,11 +184,11 @@ def test_a_turn_is_stopped_from_any_process(store: str, folder: Path) -> None:
     with serving(store, "--workers", "2", "--agent", "helpers:waits", folder=folder) as (_, http):
         viewer = Viewer(http)
         sent = http.post("/v1/lanes/trip", json={"text": "Plan"}).json()
-        wait_until(lambda: viewer.text)
+        assert wait_until(lambda: viewer.text)
         stop = {"turn": sent["turn"]}
         stopped = asked(http, 4, lambda own, _: own.post("/v1/lanes/trip/cancel", json=stop).json()["cancelled"])
         assert any(stopped)
-        wait_until(lambda: viewer.ended)
+        assert wait_until(lambda: viewer.ended)
         turns = http.get("/v1/conv/turns", params={"conversation": "trip"}).json()["turns"]
         assert [turn["status"] for turn in turns] == ["cancelled"]
 
@@ -198,14 +199,14 @@ def test_one_that_dies_is_replaced_and_its_turn_taken_over(store: str, folder: P
     with serving(store, *given, folder=folder, program=impatient) as (process, http):
         viewer = Viewer(http)
         sent = http.post("/v1/lanes/trip", json={"text": "Plan"}).json()
-        wait_until(lambda: viewer.text.endswith(" "))
+        assert wait_until(lambda: viewer.text.endswith(" "))
         runs = int(viewer.text)
         before = workers(process.pid)
         assert runs in before
         follows = asked(http, 8, lambda own, _: own.post("/v1/lanes/trip", json={"text": "And?"}).status_code)
         assert follows == [202] * 8
         os.kill(runs, signal.SIGKILL)
-        wait_until(lambda: len(workers(process.pid)) == 2 and runs not in workers(process.pid))
+        assert wait_until(lambda: len(workers(process.pid)) == 2 and runs not in workers(process.pid))
         (folder / "go").touch()
 
         def turns() -> list[dict[str, Any]]:
@@ -213,7 +214,7 @@ def test_one_that_dies_is_replaced_and_its_turn_taken_over(store: str, folder: P
                 found: list[dict[str, Any]] = own.get("/v1/conv/turns?conversation=trip").json()["turns"]
                 return found
 
-        wait_until(lambda: len(turns()) == 2)
+        assert wait_until(lambda: len(turns()) == 2)
         assert [(turn["turn"] == sent["turn"], turn["status"]) for turn in turns()] == [
             (True, "failed"),
             (False, "completed"),
@@ -228,7 +229,7 @@ def test_they_end_when_the_first_one_is_gone(tmp_path: Path) -> None:
         alive = workers(process.pid)
         process.kill()
         process.wait(30)
-        wait_until(lambda: not any(Path(f"/proc/{each}").exists() for each in alive))
+        assert wait_until(lambda: not any(Path(f"/proc/{each}").exists() for each in alive))
 
 
 def test_where_one_cannot_begin_none_does(tmp_path: Path, folder: Path) -> None:
@@ -244,9 +245,9 @@ def test_a_second_signal_waits_for_nobody(tmp_path: Path, folder: Path) -> None:
     given = ("--workers", "2", "--agent", "helpers:stubborn")
     with serving(str(tmp_path / "store"), *given, folder=folder) as (process, http):
         http.post("/v1/lanes/trip", json={"text": "Plan"})
-        wait_until((folder / "begun").exists)
+        assert wait_until((folder / "begun").exists)
         process.send_signal(signal.SIGTERM)
-        wait_until(lambda: len(workers(process.pid)) < 2)
+        assert wait_until(lambda: len(workers(process.pid)) < 2)
         process.send_signal(signal.SIGTERM)
         process.wait(60)
         assert workers(process.pid) == []
