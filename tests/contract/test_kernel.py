@@ -121,6 +121,8 @@ def test_agents_are_chosen_by_capability_and_by_words(db: threefold.Threefold) -
             await kernel.submit("x", "alice", capability="fly")
         with pytest.raises(NotFound, match="agent 'none' is not registered; there are: cook, ops, chief"):
             await kernel.submit("x", "alice", agent="none")
+        with pytest.raises(InvalidInput, match="goal is empty"):
+            await kernel.submit(" ", "alice")
         with pytest.raises(Conflict, match="agent 'cook' is registered already"):
             kernel.agents.register(agent("cook"))
         unsure = Agent("x", capabilities=(Capability("y", confidence=2),))

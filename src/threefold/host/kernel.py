@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from threefold.context.intents import BUDGET, intent_of
 from threefold.context.manager import Contexts
-from threefold.errors import AgentFailed, Unavailable
+from threefold.errors import AgentFailed, InvalidInput, Unavailable
 from threefold.host.agents import Agent, Agents
 from threefold.host.events import Event, Events, Outcome
 from threefold.host.people import House, Person
@@ -95,7 +95,7 @@ class Kernel:
                 `tenant`.
 
         Raises:
-            InvalidInput: an argument is malformed. NotFound: no such agent, capability or engine.
+            InvalidInput: an argument is malformed or empty. NotFound: no such agent, capability or engine.
             Conflict: the thread is archived. Forbidden: it belongs to another app. Unavailable: the kernel is
             closed, or the store was busy before the agent began.
         """
@@ -134,6 +134,8 @@ class Kernel:
         Whoever stops listening cancels the request; it is recorded as cancelled. Arguments and errors as `submit`.
         """
         intent = intent_of(goal, thread, self.budget if budget is None else budget, permissions, policies)
+        if not intent.goal.strip():
+            raise InvalidInput("goal is empty; say what is asked for")
         request = self.request(intent, owner, (Batch("prompt", intent.goal),), agent, capability, engine, tenant)
         working = self.work.begin(request)
         try:
