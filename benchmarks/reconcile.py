@@ -1,11 +1,13 @@
 """Which notes would be merged: precision and recall of `same` over labelled pairs, one JSON line for each group.
 
     python benchmarks/reconcile.py [--pairs FOLDER | --development | --embedder NAME] [--relations]
+    python benchmarks/reconcile.py --chat ADDRESS --chat-model MODEL [--pairs FOLDER]
 
 By default the pairs of `data/pairs/judged`, of which nothing was made; with `--pairs` those of any folder. With
 `--development` the pairs that all was made with, each by weights that were learned without its language, then without
 its half. With `--embedder` it prints instead what the vectors of an embedder would add (`_vectors.added`), over the
-pairs that all was made with and tuned on: the decision itself looks at none. `--relations` prints, for each relation,
+pairs that all was made with and tuned on: the decision itself looks at none. With `--chat` a chat model is the judge,
+as it is in `memories reconcile`, asked about so many pairs `--at-once`. `--relations` prints, for each relation,
 how often each was told instead.
 """
 
@@ -13,6 +15,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -20,10 +24,17 @@ from typing import Any
 
 from _pairs import JUDGED, TUNED, Pair, crossed, pairs, seen
 from _vectors import added
+from tqdm import tqdm
 
 from threefold.embedders.opening import NAMED, open_embedder
-from threefold.realms.mem.likeness import compare, note_of
+from threefold.models.judging import model_judge
+from threefold.models.opening import open_chat
+from threefold.ports import ChatModel
+from threefold.realms.mem.judging import MOST_ASKED, judged
+from threefold.realms.mem.likeness import Likeness, compare, note_of
 
+# A judge may take its time here; each answer is waited for so many seconds.
+PATIENCE = 3600.0
 RELATIONS = ("same", "refines", "contradicts", "different")
 Told = Sequence[tuple[Pair, str]]
 
@@ -50,8 +61,13 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     which.add_argument("--development", action="store_true", help="the pairs it was made with, cross-validated")
     which.add_argument("--embedder", choices=NAMED, help="print what its vectors would add")
+    parser.add_argument("--chat", metavar="NAME", help="a chat model judges: 'anthropic' or the address of a server")
+    parser.add_argument("--chat-model", metavar="MODEL", help="which of its models; its key is in THREEFOLD_CHAT_KEY")
+    parser.add_argument("--at-once", type=int, default=MOST_ASKED, metavar="N", help="pairs that it is asked at once")
     parser.add_argument("--relations", action="store_true", help="print how relations are confused")
     options = parser.parse_args(arguments)
+    if not 1 <= options.at_once <= MOST_ASKED:
+        parser.error(f"--at-once must be from 1 to {MOST_ASKED}, as many as are asked about at all")
     if not options.development and not any(options.pairs.glob("*.jsonl")):
         parser.error(f"{options.pairs} has no pairs: name a folder with --pairs, or measure with --development")
     return options
@@ -61,12 +77,30 @@ def _told(options: argparse.Namespace) -> Iterator[tuple[dict[str, str], Told]]:
     """How it was measured, and each pair with the relation it was told to have."""
     if not options.development:
         told = pairs(options.pairs)
-        yield {}, [(pair, compare(note_of(pair.first), note_of(pair.second)).relation) for pair in told]
+        model = open_chat(options.chat, options.chat_model, os.environ.get("THREEFOLD_CHAT_KEY"))
+        found = [compare(note_of(pair.first), note_of(pair.second)) for pair in told]
+        if model is not None:
+            found = _judged(told, found, model, options.at_once)
+        how = {} if model is None else {"judge": model.name}
+        yield how, [(pair, like.relation) for pair, like in zip(told, found, strict=True)]
         return
     told = pairs()
-    found = seen(told)
+    facts = seen(told)
     for by in ("language", "half"):
-        yield {"learned": f"without its {by}"}, list(zip(told, crossed(told, found, by), strict=True))
+        yield {"learned": f"without its {by}"}, list(zip(told, crossed(told, facts, by), strict=True))
+
+
+def _judged(told: Sequence[Pair], found: Sequence[Likeness], model: ChatModel, at_once: int) -> list[Likeness]:
+    """What rules and model say together. Pairs are shuffled: one of a kind beside another would tell too much."""
+    judge, after = model_judge(model, PATIENCE), list(found)
+    order = random.Random(1).sample(range(len(told)), len(told))
+    for start in tqdm(range(0, len(order), at_once), desc="asking", unit="question"):
+        some = order[start : start + at_once]
+        notes = [(f"{at} {side}", getattr(told[at], side)) for at in some for side in ("first", "second")]
+        given, _ = judged(notes, {(2 * i, 2 * i + 1): found[at] for i, at in enumerate(some)}, {}, judge)
+        for i, at in enumerate(some):
+            after[at] = given[2 * i, 2 * i + 1]
+    return after
 
 
 def _merged(told: Told) -> Iterator[dict[str, Any]]:

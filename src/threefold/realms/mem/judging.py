@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, cast, get_args
 
-from threefold.realms.mem.keeping import Kept
 from threefold.realms.mem.likeness import Likeness, Relation, Side
 
 Judge = Callable[[Sequence[Mapping[str, Any]]], Iterable[Mapping[str, Any]]]
@@ -17,20 +16,22 @@ It is given `[{"first": {"id", "memory"}, "second": {"id", "memory"}}, …]` and
 # Pairs that are asked about: those whose rules say the least for sure.
 MOST_ASKED: Final = 40
 _Pair = tuple[int, int]
+_Note = tuple[str, str]
 
 
 def judged(
-    kept: Sequence[Kept], found: Mapping[_Pair, Likeness], near: Mapping[_Pair, float], judge: Judge
+    notes: Sequence[_Note], found: Mapping[_Pair, Likeness], near: Mapping[_Pair, float], judge: Judge
 ) -> tuple[Mapping[_Pair, Likeness], tuple[str, ...]]:
     """What the rules found, with the judge's word where they are unsure; and what of it was refused, in sentences.
 
+    Pairs are of places in `notes`, which has the id of each and what it says; `near` has the cosines of some.
     Notes that differ in a number, a date, a sign, or in what is so are never the same, whatever the judge says.
     """
     asked = sorted(found, key=lambda pair: (_sure(found[pair], near.get(pair, 0.0)), pair))[:MOST_ASKED]
     if not asked:
         return found, ()
-    number = {each.record.id: place for place, each in enumerate(kept)}
-    shown = [{"first": _shown(kept[one]), "second": _shown(kept[other])} for one, other in asked]
+    number = {id_: place for place, (id_, _) in enumerate(notes)}
+    shown = [{"first": _shown(notes[one]), "second": _shown(notes[other])} for one, other in asked]
     after, refused = dict(found), list[str]()
     for answer in judge(shown):
         pair = tuple(sorted(number.get(str(answer.get(side)), -1) for side in ("first", "second")))
@@ -51,8 +52,8 @@ def _sure(like: Likeness, near: float) -> float:
     return 1.0 - near if like.relation == "different" else 1.0
 
 
-def _shown(kept: Kept) -> Mapping[str, str]:
-    return {"id": kept.record.id, "memory": kept.record.memory}
+def _shown(note: _Note) -> Mapping[str, str]:
+    return dict(zip(("id", "memory"), note, strict=True))
 
 
 def _told(rules: Likeness, relation: Relation, finer: int | None, pair: _Pair) -> Likeness:

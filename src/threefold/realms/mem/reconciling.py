@@ -82,7 +82,8 @@ def propose(scope: Scope, ports: Ports, place: Place, judge: Judge | None = None
     warnings: tuple[str, ...] = ()
     if judge is not None:
         try:
-            found, warnings = judged(kept, found, near, judge)
+            asked = [(each.record.id, each.record.memory) for each in kept]
+            found, warnings = judged(asked, found, near, judge)
         except ThreefoldError as error:
             warnings = (f"the judge failed, and the rules decided alone: {error}",)
     if vectors is None and len(kept) > 1:
