@@ -241,13 +241,37 @@ def test_where_one_cannot_begin_none_does(tmp_path: Path, folder: Path) -> None:
     assert err.splitlines()[-1].startswith("threefold: a worker ended before it answered")
 
 
-def test_a_second_signal_waits_for_nobody(tmp_path: Path, folder: Path) -> None:
-    given = ("--workers", "2", "--agent", "helpers:stubborn")
+@pytest.mark.parametrize("count", ["1", "2"])
+def test_a_second_signal_waits_for_nobody(tmp_path: Path, folder: Path, count: str) -> None:
+    given = ("--workers", count, "--agent", "helpers:stubborn")
     with serving(str(tmp_path / "store"), *given, folder=folder) as (process, http):
         http.post("/v1/lanes/trip", json={"text": "Plan"})
         assert wait_until((folder / "begun").exists)
         process.send_signal(signal.SIGTERM)
-        assert wait_until(lambda: len(workers(process.pid)) < 2)
+        assert wait_until(lambda: len(workers(process.pid)) < 2 and refuses(http))
         process.send_signal(signal.SIGTERM)
         process.wait(60)
         assert workers(process.pid) == []
+
+
+@pytest.mark.parametrize("count", ["1", "2"])
+def test_an_agent_that_does_not_look_is_left_behind(tmp_path: Path, folder: Path, count: str) -> None:
+    store = str(tmp_path / "store")
+    with serving(store, "--workers", count, "--agent", "helpers:stubborn", folder=folder) as (process, http):
+        http.post("/v1/lanes/trip", json={"text": "Plan"})
+        assert wait_until((folder / "begun").exists)
+        process.send_signal(signal.SIGINT)
+        _, log = process.communicate(timeout=60)
+        assert process.returncode == 0
+        assert "are left behind" in log
+        assert "Traceback" not in log
+    with threefold.open(store, embedder=None, background=False) as db:
+        assert [turn.status for turn in db.user("ann").conv.turns("trip")] == ["cancelled"]
+
+
+def refuses(http: httpx2.Client) -> bool:
+    try:
+        http.get("/health")
+    except httpx2.TransportError:
+        return True
+    return False

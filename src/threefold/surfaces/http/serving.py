@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -32,6 +34,8 @@ from threefold.surfaces.http.workers import Workers
 # Requests that are being answered may take so long to end; then they are cut off.
 _GRACE: Final = 30
 _BACKLOG: Final = 2048
+# Seconds that threads have to end once all is said and kept.
+_LEAVE: Final = 2.0
 logger = logging.getLogger("threefold.http")
 
 
@@ -64,6 +68,7 @@ def serve(service: Service, listening: socket.socket, workers: int, started: Cal
         server = _server(service, db, agents, started)
         with _signals_end_it():
             server.run([listening])
+        _leave()
         return
     db.close()
     Workers(_work, (service, listening, table(shared=True)), workers).run(started)
@@ -157,6 +162,7 @@ def _work(service: Service, listening: socket.socket, asked: Any, line: Connecti
     threading.Thread(target=_heed, args=(line, server), daemon=True).start()
     with _signals_end_it():
         server.run([listening])
+    _leave()
 
 
 def _heed(line: Connection, server: uvicorn.Server) -> None:
@@ -173,18 +179,40 @@ class Server(uvicorn.Server):
         self, config: uvicorn.Config, started: Callable[[], object], ending: Callable[[], Awaitable[None]]
     ) -> None:
         super().__init__(config)
-        self._say, self._end = started, ending
+        self._say, self._end, self._signals = started, ending, 0
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """See `uvicorn.Server.startup`."""
         await super().startup(sockets)
         self._say()
 
+    def handle_exit(self, sig: int, frame: Any) -> None:
+        """See `uvicorn.Server.handle_exit`. A second signal waits for nobody: what was accepted is kept already."""
+        self._signals += 1
+        if self._signals > 1:
+            os._exit(1)
+        super().handle_exit(sig, frame)
+
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """See `uvicorn.Server.shutdown`. New connections are refused from its beginning."""
         ending = asyncio.ensure_future(self._end())
         await super().shutdown(sockets)
         await ending
+
+
+def _leave() -> None:
+    """End the process where an agent does not look whether it was stopped: its thread would be waited for, for ever."""
+    if threading.current_thread() is not threading.main_thread():
+        return
+    ends = time.monotonic() + _LEAVE
+    others = [each for each in threading.enumerate() if each is not threading.main_thread() and not each.daemon]
+    for each in others:
+        each.join(max(0.0, ends - time.monotonic()))
+    if left := sum(each.is_alive() for each in others):
+        logger.warning("%d threads of agents that do not look whether they are stopped are left behind", left)
+        logging.shutdown()
+        sys.stdout.flush()
+        os._exit(0)
 
 
 @contextmanager
