@@ -92,7 +92,7 @@ def _told(options: argparse.Namespace) -> Iterator[tuple[dict[str, str], Told]]:
 
 def _judged(told: Sequence[Pair], found: Sequence[Likeness], model: ChatModel, at_once: int) -> list[Likeness]:
     """What rules and model say together. Pairs are shuffled: one of a kind beside another would tell too much."""
-    judge, after = model_judge(model, PATIENCE), list(found)
+    judge, after = model_judge(model, PATIENCE, known=()), list(found)
     order = random.Random(1).sample(range(len(told)), len(told))
     for start in tqdm(range(0, len(order), at_once), desc="asking", unit="question"):
         some = order[start : start + at_once]

@@ -203,8 +203,8 @@ def test_one_thing_is_counted_as_one(run: Run, history: Path, tmp_path: Path) ->
     assert run("import", "one.jsonl").stdout.startswith("1 turn imported, 0 unchanged")
     assert "record: 1 owner, 1 conversation, 1 turn, 1 row, 0 files" in run("doctor").stdout
     assert run("reembed").stdout.startswith("1 row is embedded by ")
-    assert run("export", "one.zip").stdout.startswith("1 turn and 0 files written")
-    assert run("restore", "one.zip", "--user", "ben").stdout.startswith("1 turn restored, 0 replaced")
+    assert run("export", "one.zip").stdout.startswith("1 record and 0 files written")
+    assert run("restore", "one.zip", "--user", "ben").stdout.startswith("1 record restored, 0 replaced")
     assert "1 turn, " in run("forget", "--all", "--yes").stdout
     run("import", str(history))
     assert "record: 2 owners, 3 conversations, 3 turns" in run("doctor").stdout

@@ -70,6 +70,8 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "two = Agent('two', 'the second', executor=one)\n"
         "both = [one, two]\n"
         "finder = Agent('finder', executor=one)\n"
+        "def none():\n    return 'none'\n"
+        "nobody = []\n"
     )
     (tmp_path / "broken_agents.py").write_text("import json\n1 / 0\n")
     yield path
@@ -95,6 +97,8 @@ def test_they_are_found_by_name_in_the_working_directory(module: Path) -> None:
         (["own_agents:__doc__"], InvalidInput, "None is no Agent"),
         (["own_agents:one", "own_agents:both"], Conflict, "own_agents:both: an agent 'one' is registered already"),
         (["own_agents:finder"], Conflict, "'finder' is that of a built-in agent"),
+        (["own_agents:none"], InvalidInput, "agent 'none' is called with one argument, the run: too many"),
+        (["own_agents:nobody"], InvalidInput, "own_agents:nobody: it is an empty list"),
     ],
 )
 def test_what_is_no_agent_is_refused(module: Path, names: list[str], error: type[Exception], said: str) -> None:

@@ -19,7 +19,7 @@ import threefold
 from threefold.errors import InvalidInput, Unavailable
 from threefold.model.chat import Message, Reply
 from threefold.models.framing import framed
-from threefold.models.judging import RELATIONS, model_judge
+from threefold.models.judging import KNOWN, RELATIONS, model_judge
 from threefold.models.openai import OpenAIModel
 from threefold.models.scripted import ScriptedModel
 from threefold.models.summarizing import ModelSummarizer, within
@@ -194,7 +194,7 @@ def test_a_judge_names_the_notes_of_the_pairs() -> None:
         ]
     }
     model = ScriptedModel([json.dumps(told)])
-    assert list(model_judge(model)(PAIRS)) == [
+    assert list(model_judge(model, known=())(PAIRS)) == [
         {"first": "m3", "second": "m4", "relation": "contradicts", "finer": None},
         {"first": "m1", "second": "m2", "relation": "refines", "finer": "m2"},
     ]
@@ -208,9 +208,9 @@ def test_a_word_that_is_no_relation_is_asked_for_again() -> None:
     wrong, right = (
         json.dumps({"pairs": [{"pair": 1, "relation": word, "finer": "neither"}]}) for word in ("alike", "same")
     )
-    assert next(iter(model_judge(ScriptedModel([wrong, right]))(PAIRS)))["relation"] == "same"
+    assert next(iter(model_judge(ScriptedModel([wrong, right]), known=())(PAIRS)))["relation"] == "same"
     with pytest.raises(Unavailable, match="must be one of"):
-        model_judge(ScriptedModel([wrong, wrong]))(PAIRS)
+        model_judge(ScriptedModel([wrong, wrong]), known=())(PAIRS)
 
 
 def test_memories_are_reconciled_with_a_model_and_without_one() -> None:
@@ -226,10 +226,39 @@ def test_memories_are_reconciled_with_a_model_and_without_one() -> None:
         plain = alice.reconcile()
         assert not plain.steps
         model = ScriptedModel(judge)
-        asked = alice.reconcile(judge=model_judge(model))
+        asked = alice.reconcile(judge=model_judge(model, known=()))
         assert len(model.asked) == 1
         assert [step.act for step in asked.steps] == ["merge"]
         assert not asked.warnings
         failed = alice.reconcile(judge=model_judge(ScriptedModel([Unavailable("gone")])))
         assert failed.steps == plain.steps
         assert failed.warnings == ("the judge failed, and the rules decided alone: gone",)
+
+
+def test_a_model_is_believed_where_it_tells_known_pairs_right() -> None:
+    """It may slip in one of eight; what it leaves out is told wrong."""
+
+    def knows(wrong: int, left_out: int = 0) -> str:
+        said = [same != (number < wrong) for number, (_, _, same) in enumerate(KNOWN)][: len(KNOWN) - left_out]
+        pairs = [
+            {"pair": n, "relation": "same" if same else "different", "finer": "neither"}
+            for n, same in enumerate(said, 1)
+        ]
+        return json.dumps({"pairs": pairs})
+
+    answer = json.dumps({"pairs": [{"pair": 1, "relation": "same", "finer": "neither"}]})
+    for slips in ((0,), (2,), (0, 2), (1, 1)):
+        assert len(list(model_judge(ScriptedModel([knows(*slips), answer]))(PAIRS))) == 1
+    for slips in ((3,), (0, 3), (2, 1)):
+        with pytest.raises(Unavailable, match="told 13 of 16 known pairs of notes right"):
+            model_judge(ScriptedModel([knows(*slips), answer]))(PAIRS)
+    everything = json.dumps({"pairs": [{"pair": n, "relation": "same", "finer": "neither"} for n in range(1, 17)]})
+    with threefold.open(":memory:", background=False, clock=Clock()) as db:
+        alice = db.user("alice").mem
+        alice.remember("She loves tea")
+        alice.remember("Tea is her favourite drink")
+        db.embed_pending()
+        asked = alice.reconcile(judge=model_judge(ScriptedModel([everything], name="tiny")))
+        assert not asked.steps
+        (warning,) = asked.warnings
+        assert "the rules decided alone: model 'tiny' told 8 of 16 known pairs of notes right" in warning

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
@@ -66,14 +67,16 @@ class Agents:
         """Make an agent known; a function becomes one under its own `name`.
 
         Raises:
-            InvalidInput: it is neither, or malformed. Conflict: the name is taken, or that of a built-in agent.
+            InvalidInput: it is neither, malformed, or takes more or less than a run. Conflict: the name is taken, or
+            that of a built-in agent.
         """
         if not isinstance(agent, Agent):
             if not callable(agent):
-                raise InvalidInput(f"agent {agent!r} is no Agent and cannot be called")
+                raise InvalidInput(f"agent {repr(agent)[:100]} is no Agent and cannot be called")
             own = name or str(getattr(agent, "__name__", type(agent).__name__))
             agent = Agent(own, (getattr(agent, "__doc__", None) or "").strip(), executor=agent)
         check_id(agent.name, "agent name")
+        _check_takes_one(agent)
         for capability in agent.capabilities:
             if not isinstance(capability.confidence, int | float) or not 0 <= capability.confidence <= 1:
                 raise InvalidInput(f"confidence {capability.confidence!r} of {capability.id!r} must be from 0 to 1")
@@ -126,3 +129,14 @@ def _fit(agent: Agent, words: Collection[str]) -> float:
 
     able = (share(f"{each.id} {each.description}") * each.confidence for each in agent.capabilities)
     return max(able, default=0.0) + _WORDS * share(f"{agent.name} {agent.description}")
+
+
+def _check_takes_one(agent: Agent) -> None:
+    if agent.executor is None:
+        return
+    try:
+        inspect.signature(agent.executor).bind(None)
+    except ValueError:  # nothing tells what it takes
+        return
+    except TypeError as error:
+        raise InvalidInput(f"agent {agent.name!r} is called with one argument, the run: {error}") from None

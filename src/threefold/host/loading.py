@@ -26,11 +26,12 @@ def load_agents(names: Sequence[str]) -> tuple[Agent, ...]:
         sys.path.insert(0, here)
     agents = Agents()
     for name in names:
-        for each in _listed(_named(name)):
-            try:
+        value = _named(name)
+        try:
+            for each in _listed(value):
                 agents.register(_checked(each))
-            except ThreefoldError as error:
-                raise type(error)(f"agent {name}: {error}") from None
+        except ThreefoldError as error:
+            raise type(error)(f"agent {name}: {error}") from None
     return agents.list()
 
 
@@ -50,6 +51,8 @@ def _named(name: str) -> Any:
 
 
 def _listed(value: Any) -> list[Any]:
+    if value in ([], ()):
+        raise InvalidInput("it is an empty list; name an Agent, a function, or a list of them")
     return list(value) if isinstance(value, list | tuple) else [value]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from threefold.errors import InvalidInput
 from threefold.model.document import Document
 from threefold.realms.doc.retrieving import Retrieved
-from threefold.surfaces.cli.context import Context, bold, dim, one_line, visible, warn
+from threefold.surfaces.cli.context import Context, bold, counted, dim, one_line, visible, warn
 from threefold.surfaces.cli.ingesting import add_shared, doc_of
 
 _SIZE = 300
@@ -71,7 +71,7 @@ def list_(context: Context, options: argparse.Namespace) -> int:
 
 
 def _print_document(each: Document) -> None:
-    size = f"{each.chunks} chunks, {each.tokens:,} tokens"
+    size = f"{counted(each.chunks, 'chunks')}, {each.tokens:,} tokens"
     print(f"{each.updated:%Y-%m-%d %H:%M}  {bold(one_line(each.title, 60))}  {dim(size)}")
     print(f"  {one_line(each.source, 200)}\n  {dim(visible(each.ref))}")
 
@@ -154,7 +154,8 @@ def stats(context: Context, options: argparse.Namespace) -> int:
     if context.json:
         context.emit(found.as_json())
         return 0
-    print(f"{found.documents} documents, {found.chunks} chunks, {found.tokens:,} tokens")
+    whole = f"{counted(found.documents, 'documents')}, {counted(found.chunks, 'chunks')}"
+    print(f"{whole}, {found.tokens:,} tokens")
     for mime, count in found.mimes.items():
         print(f"  {visible(mime)}: {count}")
     return 0

@@ -75,7 +75,9 @@ def export(context: Context, options: argparse.Namespace) -> int:
         lost = {"missing": list(done.missing)}
         context.emit({"path": str(done.path), "turns": done.turns, "blobs": done.blobs, **lost})
     else:
-        print(f"{counted(done.turns, 'turns')} and {counted(done.blobs, 'files')} written to {visible(str(done.path))}")
+        print(
+            f"{counted(done.turns, 'records')} and {counted(done.blobs, 'files')} written to {visible(str(done.path))}"
+        )
         if done.missing:
             lost_files = counted(len(done.missing), "files are", "file is")
             print(f"{lost_files} lost or damaged and not in it; `threefold doctor` says which")
@@ -94,6 +96,6 @@ def restore(context: Context, options: argparse.Namespace) -> int:
             {"created": done.created, "replaced": done.replaced, "unchanged": done.unchanged, "blobs": done.blobs}
         )
     else:
-        turns = f"{counted(done.created, 'turns')} restored, {done.replaced} replaced, {done.unchanged} unchanged"
-        print(f"{turns}, {counted(done.blobs, 'files')}")
+        records = f"{counted(done.created, 'records')} restored, {done.replaced} replaced, {done.unchanged} unchanged"
+        print(f"{records}, {counted(done.blobs, 'files')}")
     return 0

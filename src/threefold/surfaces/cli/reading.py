@@ -124,7 +124,7 @@ def log(context: Context, options: argparse.Namespace) -> int:
     with context.open() as db:
         conv = context.handle(db).conv
         if options.conversation is None and not (options.since or options.until or options.ordinal):
-            return _log_conversations(context, conv.conversations(options.limit))
+            return _log_conversations(context, conv.conversations(options.limit), options.limit)
         turns = conv.turns(options.conversation, options.ordinal, options.since, options.until, limit=options.limit)
     narrowed = options.since or options.until or options.ordinal
     if not turns and options.conversation is not None and not narrowed:
@@ -142,7 +142,7 @@ def log(context: Context, options: argparse.Namespace) -> int:
     return 0
 
 
-def _log_conversations(context: Context, found: tuple[Conversation, ...]) -> int:
+def _log_conversations(context: Context, found: tuple[Conversation, ...], limit: int) -> int:
     if context.json:
         context.emit(
             {
@@ -166,6 +166,8 @@ def _log_conversations(context: Context, found: tuple[Conversation, ...]) -> int
         print(dim(f"                  {visible(c.id)}"))
     if not found:
         print("no conversations")
+    elif len(found) == limit:
+        print(dim(f"the first {limit}; --limit shows more"))
     return 0
 
 

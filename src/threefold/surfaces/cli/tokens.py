@@ -74,8 +74,9 @@ def list_(context: Context, options: argparse.Namespace) -> int:
         value = each.as_json()
         grants = "every grant" if each.grants is None else ", ".join(sorted(each.grants))
         more = [f"{name} {value[name]}" for name in ("app", "agent", "expires", "rate") if value[name] is not None]
-        whose = visible(f"{each.scope.tenant}/{each.scope.user}" if options.all else each.name)
-        print(f"{each.id}  {value['created'][:10]}  {whose}  {dim(visible('; '.join([grants, *more])))}")
+        whose = [f"{each.scope.tenant}/{each.scope.user}"] if options.all else []
+        called = visible("  ".join([*whose, each.name]))
+        print(f"{each.id}  {value['created'][:10]}  {called}  {dim(visible('; '.join([grants, *more])))}")
     return 0
 
 
