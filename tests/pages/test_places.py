@@ -53,6 +53,22 @@ def test_from_one_object_straight_to_another(new_window: Open, server: Server) -
     expect(page.get_by_text("Alfama, Cacilhas")).to_have_count(0)
 
 
+def test_enter_takes_what_was_found_for_the_words_that_stand_there(new_window: Open) -> None:
+    page = new_window("/#/memories")
+    page.get_by_role("button", name="Find or go to").click()
+    field = page.get_by_role("combobox", name="Find or go to")
+    field.fill("fish Lisbon")
+    expect(page.get_by_role("option").first).not_to_contain_text("Search everything")
+    # Enter confirms a word that is being put together.
+    field.dispatch_event("keydown", {"key": "Enter", "isComposing": True, "bubbles": True, "cancelable": True})
+    expect(field).to_be_visible()
+    page.route("**/v1/search", lambda route: None)
+    field.fill("boards")
+    field.press("Enter")
+    expect(page).to_have_url(re.compile("#/search[?]q=boards$"))
+    expect(page.get_by_role("heading", name="Search")).to_be_visible()
+
+
 def test_a_label_leads_to_its_source_in_the_web(new_window: Open, server: Server) -> None:
     with server.db.user("ann").turn("web", turn="w1") as turn:
         turn.prompt("When does it leave?")
