@@ -16,11 +16,12 @@ export function Documents() {
 function Shelf() {
   useTitle("Documents");
   const list = usePaged("documents", 50, (part, stop) => call("doc", "list", { ...part, shared: true }, { signal: stop }), []);
-  const sending = useSending((file, onProgress) => upload("/v1/doc/files", file, { source: file.name }, onProgress), list.again);
+  const sending = useSending((file, onProgress) => upload("/v1/doc/files", file, { source: file.name }, onProgress), list.again,
+    (done) => `${done.outcome}, ${counted(done.chunks, "chunk")}`, (done) => href(["documents", done.id]));
   return html`<div class="column"><h1>Documents</h1>
     ${may("doc:write") ? html`<${Drop} label="Choose files" hint="Markdown, text, HTML, PDF and office files. The same file again replaces what changed." onFiles=${sending.send} />`
       : html`<${Lacks} what="add documents" grants=${["doc:write"]} />`}
-    <${Sending} of=${sending} told=${(done) => html`<a href=${href(["documents", done.id])}>${done.outcome}</a>, ${counted(done.chunks, "chunk")}`} />
+    <${Sending} of=${sending} />
     <${Loaded} of=${list}>${({ documents, next }) => documents.length
       ? html`<ul class="rows">${documents.map((each) => html`<li key=${each.ref}><a class="row-main" href=${href(["documents", each.id])} dir="auto">${each.title || each.source}</a>
           <span class="quiet row-about"><span dir="auto">${each.source}</span> · ${counted(each.chunks, "chunk")} · ${counted(each.tokens, "token")} · <${When} at=${each.updated} /></span><${ObjectActions} ref_=${each.ref} title=${each.title || each.source} remember=${false} /></li>`)}</ul><${More} next=${next} busy=${list.busy} onMore=${list.more} />`
