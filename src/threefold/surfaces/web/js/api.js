@@ -80,6 +80,9 @@ export function call(namespace, operation, given = {}, { signal: stop, keep = []
 
 export const services = () => json("/v1/services", {});
 
+/** What a reference names, with all that is known of it. */
+export const object = (ref, stop) => json(`/v1/refs/${encodeURIComponent(ref)}?size=1`, { signal: stop });
+
 /** The exact bytes that a reference names. */
 export async function bytes(ref, stop) {
   return (await answered(`/v1/refs/${encodeURIComponent(ref)}?raw=1`, { headers: { Accept: "*/*" }, signal: stop })).blob();

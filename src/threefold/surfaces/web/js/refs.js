@@ -39,6 +39,11 @@ export function leads(ref) {
   return href(["object", ref]);
 }
 
+const WEB = /^https?:\/\//i;
+
+/** What a link to a source is given: it may lie in the web. */
+export const address = (ref) => (WEB.test(ref) ? { href: ref, rel: "noopener noreferrer", target: "_blank" } : { href: leads(ref) });
+
 const NAMES = {
   conversation: "conversation", turn: "turn", message: "message", note: "note", summary: "summary", event: "event",
   step: "step", file: "file", sources: "sources", memory: "memory", document: "document", chunk: "passage",

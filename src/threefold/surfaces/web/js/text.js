@@ -2,7 +2,7 @@
 import { Marked } from "../vendor/marked.js";
 import DOMPurify from "../vendor/purify.js";
 import { html, useLayoutEffect, useMemo, useRef } from "./dom.js";
-import { leads } from "./refs.js";
+import { address } from "./refs.js";
 
 const ALLOWED = {
   ALLOWED_TAGS: [
@@ -63,9 +63,8 @@ function cite(fragment, refs) {
 
 function citation(label, ref) {
   if (!ref) return `[${label}]`;
-  const link = document.createElement("a");
+  const link = Object.assign(document.createElement("a"), address(ref));
   link.className = "cite";
-  link.href = leads(ref);
   link.textContent = label;
   link.title = ref;
   link.setAttribute("aria-label", `source ${label}`);
@@ -97,7 +96,7 @@ export function Markdown({ text, refs }) {
 export function Quotes({ text, refs = {} }) {
   const line = (words) => words.split(/(\[[a-z][0-9]{1,4}\])/).map((part) => {
     const label = part.slice(1, -1);
-    return /^\[[a-z][0-9]{1,4}\]$/.test(part) && refs[label] ? html`<a class="cite" href=${leads(refs[label])} aria-label=${`source ${label}`} title=${refs[label]}>${label}</a>` : ` ${glance(part)} `;
+    return /^\[[a-z][0-9]{1,4}\]$/.test(part) && refs[label] ? html`<a class="cite" ...${address(refs[label])} aria-label=${`source ${label}`} title=${refs[label]}>${label}</a>` : ` ${glance(part)} `;
   });
   const lines = text.split("\n").filter(Boolean);
   const quoted = lines.filter((each) => each.startsWith("- "));

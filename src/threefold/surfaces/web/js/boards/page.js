@@ -1,10 +1,11 @@
 // Boards: which there are, and one of them.
 import { call } from "../api.js";
-import { html, useLoaded, useState, useTitle } from "../dom.js";
+import { html, useState, useTitle } from "../dom.js";
 import { go, href, route } from "../router.js";
 import { attempt, mayArrange } from "../state.js";
 import { When, counted } from "../text.js";
 import { Badge, Dialog, Empty, Field, Loaded, More, ObjectActions } from "../ui/parts.js";
+import { usePaged } from "../ui/paging.js";
 import { BoardView } from "./board.js";
 
 export function Boards() {
@@ -16,17 +17,13 @@ function Shelf() {
   useTitle("Boards");
   const [archived, setArchived] = useState(false);
   const [making, setMaking] = useState(false);
-  const list = useLoaded((stop) => call("cnv", "list", { limit: 40, archived }, { signal: stop }), [archived]);
-  const more = () => attempt(async () => {
-    const next = await call("cnv", "list", { limit: 40, archived, cursor: list.value.next });
-    list.put((before) => ({ ...next, boards: [...before.boards, ...next.boards] }));
-  });
+  const list = usePaged("boards", 40, (part, stop) => call("cnv", "list", { ...part, archived }, { signal: stop }), [archived]);
   return html`<div class="column"><div class="page-head"><h1>Boards</h1>${mayArrange("cnv") && html`<button type="button" class="primary" onClick=${() => setMaking(true)}>New board</button>`}</div>
     <label class="check"><input type="checkbox" checked=${archived} onChange=${() => setArchived(!archived)} /> with archived ones</label>
     <${Loaded} of=${list}>${({ boards, next }) => boards.length
       ? html`<ul class="rows">${boards.map((board) => html`<li key=${board.name}><a class="row-main" href=${href(["boards", board.name])} dir="auto">${board.title || board.name}</a>
           <span class="quiet row-about">${counted(board.cards, "card")}${board.suggested ? html` · <${Badge} tone="accent">${board.suggested} suggested</${Badge}>` : ""}${board.archived ? html` · <${Badge}>archived</${Badge}>` : ""} · <${When} at=${board.updated} /></span>
-          <${ObjectActions} ref_=${board.ref} title=${board.title} remember=${false} /></li>`)}</ul><${More} next=${next} onMore=${more} />`
+          <${ObjectActions} ref_=${board.ref} title=${board.title} remember=${false} /></li>`)}</ul><${More} next=${next} busy=${list.busy} onMore=${list.more} />`
       : html`<${Empty} title="No board yet">Make one, or pin anything you see: what was said, a memory, a passage of a document.</${Empty}>`}</${Loaded}>
     ${making && html`<${Making} onClose=${() => setMaking(false)} />`}</div>`;
 }

@@ -1,7 +1,7 @@
 // A recorded turn, as it was.
 import { call } from "../api.js";
 import { html, useLoaded, useState } from "../dom.js";
-import { kindName, kindOf, leads } from "../refs.js";
+import { address, kindName, kindOf } from "../refs.js";
 import { attempt, may } from "../state.js";
 import { Markdown, When, brief, counted, glance } from "../text.js";
 import { Badge, Dialog, Field, IconButton, ObjectActions } from "../ui/parts.js";
@@ -53,13 +53,11 @@ function Steps({ steps }) {
   return html`<details class="steps"><summary>${counted(steps.length, "step")}</summary>${steps.map((step) => html`<${Step} key=${step.ref} ...${props(step)} />`)}</details>`;
 }
 
-const WEB = /^https?:\/\//i;
 // What a reference of this store, or of an app beside it, begins with.
 const OURS = /^[a-z][a-z0-9_-]*:(?!\/\/)[^\s]+$/;
 
 /** Where an answer came from. */
 function Sources({ citations }) {
-  const address = (url) => (WEB.test(url) ? { href: url, rel: "noopener noreferrer", target: "_blank" } : { href: leads(url) });
   const refs = [...new Set(citations.map((each) => each.url).filter((url) => OURS.test(url)))].slice(0, 100);
   const shown = useLoaded(async (stop) => (refs.length ? (await call("all", "describe", { refs, size: 80 }, { signal: stop })).objects : []), [refs.join()]);
   const titles = Object.fromEntries((shown.value || []).map((each) => [each.ref, glance(each.title || each.text || "")]));

@@ -1,18 +1,19 @@
 import { call } from "../api.js";
-import { html, useEffect, useLoaded, useState } from "../dom.js";
+import { html, useEffect, useState } from "../dom.js";
 import { href, route, settle } from "../router.js";
-import { attempt, may, teaching } from "../state.js";
+import { may, teaching } from "../state.js";
 import { Why } from "../ui/why.js";
 import { Empty, Field, Loaded, More } from "../ui/parts.js";
+import { usePaged } from "../ui/paging.js";
 import { LAYERS } from "../ui/teaching.js";
 import { MemoryCard, useChanges } from "./parts.js";
 
 const STATUSES = ["proposed", "active", "weakened", "superseded", "merged", "retired", "rejected"];
 
-async function found(asked, cursor, stop) {
+async function found(asked, part, stop) {
   const narrow = { layers: asked.layer ? [asked.layer] : null, statuses: asked.status ? [asked.status] : null };
-  if (!asked.q) return call("mem", "list", { ...narrow, limit: 30, cursor }, { signal: stop });
-  const answer = await call("mem", "search", { query: asked.q, ...narrow, limit: 30, explain: true }, { signal: stop });
+  if (!asked.q) return call("mem", "list", { ...narrow, ...part }, { signal: stop });
+  const answer = await call("mem", "search", { query: asked.q, ...narrow, limit: part.limit, explain: true }, { signal: stop });
   return { ...answer, next: null };
 }
 
@@ -20,14 +21,15 @@ async function found(asked, cursor, stop) {
 export function List() {
   const asked = route.value.query;
   const [text, setText] = useState(asked.q || "");
-  const list = useLoaded((stop) => found(asked, null, stop), [asked.q, asked.layer, asked.status]);
-  useChanges(list.again);
+  const list = usePaged("memories", 30, (part, stop) => found(asked, part, stop), [asked.q, asked.layer, asked.status]);
+  useChanges(({ detail: made }) => {
+    // What is as it was in what the list is narrowed by stays where one looks at it.
+    const stays = (each) => each.id === made?.id && each.status === made.status && each.layer === made.layer;
+    if (!list.value?.memories.some(stays)) return list.again();
+    return list.put((page) => ({ ...page, memories: page.memories.map((each) => (stays(each) ? { ...each, ...made } : each)) }));
+  });
   useEffect(() => setText(asked.q || ""), [asked.q]);
   const put = (more) => settle(["memories"], { ...asked, ...more });
-  const more = () => attempt(async () => {
-    const next = await found(asked, list.value.next);
-    list.put((before) => ({ ...next, memories: [...before.memories, ...next.memories] }));
-  });
   const narrowed = asked.q || asked.layer || asked.status;
   return html`<form class="search-form" role="search" onSubmit=${(e) => { e.preventDefault(); put({ q: text.trim() }); }}>
       <input type="search" aria-label="Search memories" placeholder="Search memories" dir="auto" value=${text} onInput=${(e) => { setText(e.target.value); if (!e.target.value) put({ q: "" }); }} /><button>Search</button></form>
@@ -37,5 +39,5 @@ export function List() {
       ${page.memories.length ? html`<ul class="memories">${page.memories.map((memory) => html`<${MemoryCard} key=${memory.id} memory=${memory} words=${memory.matched}>${memory.explain && html`<${Why} explain=${memory.explain} score=${memory.score} />`}</${MemoryCard}>`)}</ul>`
         : narrowed ? html`<${Empty} title="No memory like that"><a href=${href(["memories"])}>All that are held</a></${Empty}>`
           : html`<${Empty} title="Nothing is held yet">Small notes of what is true: how you like things, what was decided.${may("mem:write") && html`<p class="more"><button type="button" onClick=${() => (teaching.value = {})}>Remember something</button></p>`}</${Empty}>`}
-      <${More} next=${page.next} onMore=${more} />`}</${Loaded}>`;
+      <${More} next=${page.next} busy=${list.busy} onMore=${list.more} />`}</${Loaded}>`;
 }

@@ -11,12 +11,12 @@ import { Badge, IconButton, ObjectActions } from "../ui/parts.js";
 export async function change(operation, given, done, undo = true) {
   const action = undo ? { label: "Undo", run: () => change("undo", { id: given.id }, "Taken back", false) } : null;
   const made = await attempt(() => call("mem", operation, given), done, action);
-  if (made) dispatchEvent(new CustomEvent("memories"));
+  if (made) dispatchEvent(new CustomEvent("memories", { detail: made }));
   countProposals();
   return made;
 }
 
-/** Calls `changed` whenever a memory was changed in these pages. */
+/** Calls `changed` whenever a memory was changed in these pages; the event's `detail` is that memory, where it is one. */
 export function useChanges(changed) {
   useEffect(() => {
     addEventListener("memories", changed);

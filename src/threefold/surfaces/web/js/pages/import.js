@@ -16,10 +16,11 @@ const FROM = [
 
 export function Import() {
   useTitle("Import");
-  const sending = useSending((file, onProgress) => upload("/v1/import", file, {}, onProgress), () => dispatchEvent(new CustomEvent("recorded")));
+  const sending = useSending((file, onProgress) => upload("/v1/import", file, {}, onProgress), () => dispatchEvent(new CustomEvent("recorded")),
+    (done) => `${counted(done.imported, "turn")} imported${done.unchanged ? `, ${done.unchanged} known already` : ""}`);
   return html`<div class="column"><h1>Import</h1><p class="lead">What you said elsewhere, with its own times. Importing again adds nothing.</p>
     <${Drop} label="Choose exports" hint=".zip, .json, .jsonl" accept=".zip,.json,.jsonl,.gz,.ndjson" onFiles=${sending.send} />
-    <${Sending} of=${sending} told=${(done) => html`${counted(done.imported, "turn")} imported${done.unchanged ? `, ${done.unchanged} known already` : ""}`} />
+    <${Sending} of=${sending} />
     ${sending.files.filter((each) => each.done).map((each) => html`<${Report} key=${each.id} name=${each.file.name} done=${each.done} />`)}
     <section class="panel"><h2>From where</h2><dl class="from">${FROM.map(([name, what]) => html`<div key=${name}><dt>${name}</dt><dd>${what}</dd></div>`)}</dl></section></div>`;
 }

@@ -12,8 +12,12 @@ const READ = /^(?:text\/|application\/(?:json|xml|javascript))/;
 
 export function ObjectPage() {
   const ref = route.value.parts[0] || "";
+  return html`<div class="column"><${One} key=${ref} name=${ref} /></div>`;
+}
+
+function One({ name: ref }) {
   const found = useLoaded((stop) => call("all", "describe", { refs: [ref], size: 20_000 }, { signal: stop }).then((each) => each.objects[0]), [ref]);
-  return html`<div class="column"><${Loaded} of=${found}>${(shown) => html`<${Shown} shown=${shown} />`}</${Loaded}></div>`;
+  return html`<${Loaded} of=${found}>${(shown) => html`<${Shown} shown=${shown} />`}</${Loaded}>`;
 }
 
 function Shown({ shown }) {

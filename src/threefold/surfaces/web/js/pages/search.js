@@ -12,10 +12,16 @@ const REALMS = [["", "Everything"], ["conv", "Conversations"], ["mem", "Memories
 const readable = (realm) => may(`${realm}:read`);
 const ROLES = ["user", "assistant", "summary", "note", "attachment"];
 
+/** A day as the moment at which it begins where the person is; what is no day is left to the server. */
+const midnight = (day) => {
+  const at = /^\d{4}-\d{2}-\d{2}$/.test(day) ? new Date(`${day}T00:00`) : NaN;
+  return Number.isNaN(Number(at)) ? day : at.toISOString();
+};
+
 /** How each realm is asked, and what is made of its hits. */
 const ASK = {
   conv: async (asked, limit, stop) => {
-    const given = { query: asked.q, roles: asked.role ? [asked.role] : null, conversation: asked.conversation, since: asked.since, until: asked.until, limit, explain: true };
+    const given = { query: asked.q, roles: asked.role ? [asked.role] : null, conversation: asked.conversation, since: midnight(asked.since), until: midnight(asked.until), limit, explain: true };
     const found = await call("conv", "search", given, { signal: stop });
     const titles = await titlesOf(found.hits, stop);
     return { ...found, hits: found.hits.map((hit) => ({ ...hit, title: titles[hit.conversation] || hit.conversation, place: hit.author || hit.role })) };

@@ -77,11 +77,12 @@ function Export() {
 function Restore() {
   const [foreign, setForeign] = useState(false);
   const lacking = ["conv:write", "mem:write", "doc:write", "cnv:write"].filter((grant) => !may(grant));
-  const sending = useSending((file, onProgress) => upload("/v1/restore", file, foreign ? { foreign: "1" } : {}, onProgress), () => dispatchEvent(new CustomEvent("recorded")));
+  const sending = useSending((file, onProgress) => upload("/v1/restore", file, foreign ? { foreign: "1" } : {}, onProgress), () => dispatchEvent(new CustomEvent("recorded")),
+    (done) => `${counted(done.created + done.replaced, "record")} restored${done.unchanged ? `, ${done.unchanged} here already` : ""}`);
   if (me.value?.agent || me.value?.app) return html`<p class="notice">Only a person's own token, of no agent or app, restores an export.</p>`;
   if (lacking.length) return html`<${Lacks} what="restore an export" grants=${lacking} />`;
   return html`<h3>Restore an export</h3><p>What is here already stays as it is; restoring again adds nothing.</p>
     <label class="check"><input type="checkbox" checked=${foreign} onChange=${(e) => setForeign(e.target.checked)} /> Take it in as mine, also where it is an export of another user</label>
     <${Drop} label="Choose an archive" hint=".zip" accept=".zip" multiple=${false} onFiles=${sending.send} />
-    <${Sending} of=${sending} told=${(done) => html`${counted(done.created + done.replaced, "record")} restored${done.unchanged ? `, ${done.unchanged} here already` : ""}`} />`;
+    <${Sending} of=${sending} />`;
 }

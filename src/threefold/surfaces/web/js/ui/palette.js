@@ -20,20 +20,17 @@ const ACTIONS = [
 const dark = () => document.documentElement.dataset.theme === "dark";
 
 function useFound(text) {
-  const [found, setFound] = useState([]);
+  const [found, setFound] = useState({ text: "", hits: [] });
   useEffect(() => {
     const stop = new AbortController();
-    if (text.length < 2) {
-      setFound([]);
-      return undefined;
-    }
+    if (text.length < 2) return undefined;
     // One does not search for every letter of a word.
     const timer = setTimeout(async () => {
       try {
         const { results } = await call("all", "search", { query: text, limit: 8 }, { signal: stop.signal });
-        setFound(results);
+        setFound({ text, hits: results });
       } catch {
-        if (!stop.signal.aborted) setFound([]);
+        // nothing is found, then
       }
     }, 180);
     return () => {
@@ -41,7 +38,8 @@ function useFound(text) {
       stop.abort();
     };
   }, [text]);
-  return found;
+  // What was found for other words is not what one takes with Enter.
+  return found.text === text ? found.hits : [];
 }
 
 function options(pages, text, found) {
@@ -67,6 +65,8 @@ export function Palette({ pages }) {
   };
   useEffect(() => list.current?.children[chosen]?.scrollIntoView({ block: "nearest" }), [chosen]);
   const pressed = (event) => {
+    // The key is for the words, which are still being put together.
+    if (event.isComposing) return;
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step) setAt((chosen + step + shown.length) % shown.length);
     else if (event.key === "Enter" && shown[chosen]) take(shown[chosen]);

@@ -2,7 +2,7 @@
 import { html, useEffect, useId, useRef, useState } from "../dom.js";
 import { kindName, kindOf, leads } from "../refs.js";
 import { href } from "../router.js";
-import { may, pinning, teaching } from "../state.js";
+import { may, pinning, teaching, tell } from "../state.js";
 import { When } from "../text.js";
 import { Icon } from "./icons.js";
 import { Toasts } from "./toasts.js";
@@ -90,12 +90,21 @@ export function More({ next, busy, onMore, label = "Show more" }) {
 
 /** The actions that every object has: pin it to a board, remember something of it, copy its reference. */
 export function ObjectActions({ ref_, title, remember = true }) {
-  const copy = () => navigator.clipboard?.writeText(ref_);
   return html`<span class="object-actions">
     ${may("cnv:propose") && html`<${IconButton} icon="boards" label="Pin to board" onClick=${() => (pinning.value = { ref: ref_, title })} />`}
     ${remember && (may("mem:write") || may("mem:propose")) && html`<${IconButton} icon="memories" label="Remember something of it" onClick=${() => (teaching.value = { memory: selected(), source: ref_ })} />`}
-    <${IconButton} icon="link" label="Copy reference" onClick=${copy} />
+    <${IconButton} icon="link" label="Copy reference" onClick=${() => copy(ref_)} />
   </span>`;
+}
+
+/** Puts a reference on the clipboard, which there is for pages of a secure origin alone; elsewhere it is shown, to be copied by hand. */
+async function copy(ref) {
+  try {
+    await navigator.clipboard.writeText(ref);
+    tell("Copied");
+  } catch {
+    tell(`This page may not copy. The reference is: ${ref}`, "error");
+  }
 }
 
 const selected = () => String(getSelection() || "").trim().slice(0, 500);

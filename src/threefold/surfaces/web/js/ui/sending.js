@@ -1,15 +1,21 @@
 // Files on their way to the server, one after the other, each with how far it is and what became of it.
-import { html, useRef, useState } from "../dom.js";
+import { html, useEffect, useRef, useState } from "../dom.js";
+import { tell } from "../state.js";
 import { percent, size } from "../text.js";
 
 /**
+ * What becomes of a file is told beside it, or by a message where its page was left.
  * @param {(file: File, onProgress: (share: number) => void) => Promise<any>} upload
  * @param {() => void} onDone after each file
+ * @param {(done: any) => string} told says what became of a file
+ * @param {(done: any) => string} opens the address of what was made of it, if it has one
  */
-export function useSending(upload, onDone) {
+export function useSending(upload, onDone, told, opens = () => "") {
   const [files, setFiles] = useState([]);
   const queue = useRef(Promise.resolve());
   const count = useRef(0);
+  const left = useRef(false);
+  useEffect(() => () => (left.current = true), []);
   const set = (id, change) => setFiles((before) => before.map((each) => (each.id === id ? { ...each, ...change } : each)));
   const start = (id, file) => {
     queue.current = queue.current.then(async () => {
@@ -18,8 +24,11 @@ export function useSending(upload, onDone) {
         const done = await upload(file, (share) => set(id, { share }));
         set(id, { done, share: 1 });
         onDone(done);
+        const action = opens(done) && { label: "Open it", run: () => (location.hash = opens(done)) };
+        if (left.current) tell(`${file.name}: ${told(done)}`, "done", action);
       } catch (error) {
         set(id, { problem: error.message });
+        if (left.current) tell(`${file.name}: ${error.message}`, "error");
       }
     });
   };
@@ -30,11 +39,11 @@ export function useSending(upload, onDone) {
       start(id, file);
     }
   };
-  return { files, send, again: (each) => start(each.id, each.file) };
+  return { files, send, told, opens, again: (each) => start(each.id, each.file) };
 }
 
-/** @param {{ of: any, told: (done: any) => any }} props `told` says what became of a file */
-export function Sending({ of, told }) {
+export function Sending({ of }) {
+  const told = (done) => (of.opens(done) ? html`<a href=${of.opens(done)}>${of.told(done)}</a>` : of.told(done));
   return html`<ul class="sending" aria-live="polite">${of.files.map((each) => html`<li key=${each.id}><span dir="auto">${each.file.name}</span> <span class="quiet">${size(each.file.size)}</span>
     ${each.problem ? html`<span class="problem">${each.problem}</span> <button type="button" onClick=${() => of.again(each)}>Try again</button>`
       : each.done ? html`<span class="done">${told(each.done)}</span>`

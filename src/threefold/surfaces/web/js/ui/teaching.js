@@ -3,7 +3,7 @@ import { call } from "../api.js";
 import { html, useState } from "../dom.js";
 import { kindName, kindOf, leads } from "../refs.js";
 import { go } from "../router.js";
-import { may, tell, teaching } from "../state.js";
+import { attempt, may, tell, teaching } from "../state.js";
 import { Dialog, Field } from "./parts.js";
 
 export const LAYERS = ["working", "session", "longterm", "organizational", "global"];
@@ -55,7 +55,7 @@ export function MemoryForm({ first, onDone }) {
       const given = changes(first, { ...now, importance, tags: split(tags) });
       const made = await (first.id || may("mem:write") ? call("mem", "upsert", given, { keep: first.id ? ["context"] : [] }) : proposed(given));
       tell(first.id ? "Changed" : made.status === "proposed" ? "Proposed" : "Remembered", "done", { label: "Open it", run: () => go(["memories", made.id]) });
-      dispatchEvent(new CustomEvent("memories"));
+      dispatchEvent(new CustomEvent("memories", { detail: made }));
       onDone(made);
     } catch (error) {
       setProblem(error);
@@ -81,7 +81,7 @@ export function MemoryForm({ first, onDone }) {
 function Conflict({ problem, first, now }) {
   const [theirs, setTheirs] = useState(null);
   const conflict = problem.status === 409 && first.id;
-  const look = async () => setTheirs(await call("mem", "get", { id: first.id }));
+  const look = () => attempt(async () => setTheirs(await call("mem", "get", { id: first.id })));
   const over = () => (teaching.value = { ...theirs, wanted: now });
   return html`<div class="notice bad" role="alert"><p>${problem.message}</p>
     ${conflict && !theirs && html`<button type="button" onClick=${look}>See how it stands now</button>`}
