@@ -549,6 +549,28 @@ def test_what_waits_is_run_when_a_door_opens(open_db: Open, backend: str, clock:
 
 
 @pytest.mark.capability("door.durable")
+def test_a_turn_that_was_left_is_ended_without_its_agent(db: threefold.Threefold, clock: Clock) -> None:
+    async def play(kernel: Kernel, door: Door) -> Any:
+        still(door)
+        gate = Gate()
+        async with Frozen(db, gate) as frozen:
+            first = await frozen.submit("please wait", "alice", "trip", agent="gate")
+            await gate.begun.wait()
+            await frozen.submit("next", "alice", "trip", agent="gate")
+            clock.advance(timedelta(seconds=31))
+            assert await door.look() == 1
+            await asyncio.wait(door._tasks.values(), timeout=WAIT)
+            # What waits is its agent's to answer, at another process.
+            assert [each.text for each in door.lane("alice", "trip", agent="gate").waiting] == ["next"]
+            gate.open.set()
+        return first.turn
+
+    turn = played(db, play)
+    (one,) = turns(db)
+    assert (one.turn, one.status, one.error) == (turn, "failed", "the process that ran it stopped")
+
+
+@pytest.mark.capability("door.durable")
 def test_a_turn_that_cannot_begin_is_recorded_as_failed(db: threefold.Threefold) -> None:
     async def play(kernel: Kernel, door: Door) -> Any:
         kernel.agents.register(echo)

@@ -239,7 +239,7 @@ class Door:
         app = self._kernel.app
         left = await self._within(self._lanes.left, app, _PAGE)
         free = await self._within(self._lanes.free, app, _PAGE)
-        return sum([self._run(key) for key in (*left, *free)])
+        return sum([self._run(key) for key in (*left, *filter(self._knows, free))])
 
     async def _look_on(self) -> None:
         while True:
@@ -255,12 +255,15 @@ class Door:
         named = None if agent is None else check_id(agent, "agent")
         return self._lanes.key(scope, check_id(conversation, "conversation"), named)
 
-    def _able(self, key: LaneKey) -> bool:
-        """Whether this process may run a lane: its agent is here, and there is room."""
-        known = key.agent is None or any(agent.name == key.agent for agent in self._kernel.agents.list())
+    def _knows(self, key: LaneKey) -> bool:
+        """Whether the agent of a lane is here. Without it no turn is opened; one that was left is ended all the same."""
+        return key.agent is None or any(agent.name == key.agent for agent in self._kernel.agents.list())
+
+    def _has_room(self, key: LaneKey) -> bool:
+        """Whether this process may run one more lane."""
         with suppress(Conflict, Unavailable):
             self._check_room(key)
-            return known
+            return True
         return False
 
     def _check_room(self, key: LaneKey) -> None:
@@ -280,7 +283,7 @@ class Door:
         if key in self._tasks:
             self._wanted.add(key)
             return False
-        if self._closed or not self._able(key):
+        if self._closed or not self._has_room(key):
             return False
         task = self._tasks[key] = asyncio.ensure_future(self._run_on(key))
         task.add_done_callback(lambda _: self._ran(key, task))
@@ -291,7 +294,7 @@ class Door:
         hold = self._hold
         while not self._closed:
             self._wanted.discard(key)
-            running = await self._within(self._lanes.next, key, hold.holder, hold.lease)
+            running = await self._within(self._lanes.next, key, hold.holder, hold.lease, self._knows(key))
             if running is not None:
                 await self._turns.run(key, running)
             elif key not in self._wanted:

@@ -79,12 +79,12 @@ class Lanes:
         _, lane = self._shelf.change(key, accept, put)
         return answers[-1], lane
 
-    def next(self, key: LaneKey, holder: str, lease: timedelta) -> Running | None:
+    def next(self, key: LaneKey, holder: str, lease: timedelta, opening: bool = True) -> Running | None:
         """The turn that is now this holder's: what waits, opened, or a closed one that nobody held any more, to end it.
 
-        None where there is neither.
+        None where there is neither. Without `opening` what waits is left to others.
         """
-        return self._mine(key, lambda lane, now: changing.take(lane, holder, now, now + lease))
+        return self._mine(key, lambda lane, now: changing.take(lane, holder, now, now + lease, opening))
 
     def stop(self, key: LaneKey, holder: str, lease: timedelta, turn: str | None = None) -> Running | None:
         """The turn of what waits, where none runs, closed and cancelled: it is this holder's to end. Else None."""
