@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -14,8 +15,10 @@ from doors import ENDS, Gate, Viewer, custom, played, said, sent, texts, turns
 import threefold
 from threefold import Door, Kernel
 from threefold.errors import InvalidInput, Unavailable
+from threefold.host import door as door_module
 from threefold.host import ending, holding
 from threefold.host.run import Run
+from threefold.realms.conv.lanes.arriving import Draft
 from threefold.testing.fakes import Clock, HashEmbedder
 
 
@@ -70,6 +73,28 @@ def test_a_file_whose_bytes_are_lost_does_not_keep_a_turn_from_being_recorded(db
     assert [card.name for card in turn.attachments] == ["b.txt"]
     (event,) = [each["payload"] for each in turn.context if each["event"] == "attachment.lost"]
     assert event["name"] == "a.txt"
+
+
+def test_what_of_a_submission_cannot_be_kept_does_not_keep_the_rest_from_being_recorded(
+    db: threefold.Threefold, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = door_module.draft
+
+    def as_before_it_was_checked(*values: Any) -> Draft:
+        """As what a process of an earlier version accepted."""
+        found = made(*values)
+        (first, second), long = found.sent.attachments, "a" * 2000
+        files = (first._replace(name=long), second)
+        return replace(found, sent=replace(found.sent, author=long, attachments=files))
+
+    monkeypatch.setattr(door_module, "draft", as_before_it_was_checked)
+    more = {"attachments": [("a.txt", b"lost"), ("b.txt", b"kept")], "context": [{"type": "page"}], "author": "Al"}
+    assert asked(db, echo, **more)[-1].type == "RUN_ERROR"
+    (turn,) = turns(db)
+    assert (turn.status, said(turn)) == ("failed", [("prompt", "goal")])
+    assert [card.name for card in turn.attachments] == ["b.txt"]
+    assert [each["event"] for each in turn.context] == ["page"]
+    assert turn.messages[0].author is None
 
 
 def test_a_turn_that_its_request_could_not_record_is_recorded_with_what_was_shown(
