@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from doors import ENDS, Gate, Viewer, custom, played, said, sent, texts, turns
+from doors import ENDS, Gate, Viewer, custom, played, said, sent, still, texts, turns
 
 import threefold
 from threefold import Door, Kernel
@@ -136,6 +136,38 @@ def test_a_store_that_is_busy_is_asked_again(db: threefold.Threefold, monkeypatc
     monkeypatch.setattr(db.lanes, "close", refuse)
     assert asked(db, echo)[-1].type == "RUN_FINISHED"
     assert left == [0]
+
+
+def test_a_lane_that_cannot_be_written_is_tried_again_at_the_next_look(
+    db: threefold.Threefold, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    next_, full = db.lanes.next, [True]
+
+    def refuse(key: Any, *values: Any) -> Any:
+        if key.conversation == "full" and full[0]:
+            raise Unavailable("database or disk is full")
+        return next_(key, *values)
+
+    monkeypatch.setattr(db.lanes, "next", refuse)
+
+    async def play(kernel: Kernel, door: Door) -> None:
+        still(door)
+        kernel.agents.register(echo)
+        _, viewer = await sent(door, "kept", "alice", "full")
+        await asyncio.wait(door._tasks.values())
+        assert await door.look() == 1
+        await asyncio.wait(door._tasks.values())
+        # Nothing asks for another look at once; a lane that ends well does, as it makes room.
+        assert not door._free.is_set()
+        full[0] = False
+        await sent(door, "well", "alice", "trip")
+        await door._free.wait()
+        assert await door.look() == 1
+        await viewer.ends()
+
+    played(db, play)
+    assert [said(turn) for turn in turns(db, "full")] == [[("prompt", "kept"), ("completion", "heard kept")]]
+    assert caplog.text.count("disk is full") == 2
 
 
 def test_what_is_too_much_for_viewers_elsewhere_comes_when_it_is_recorded(

@@ -304,9 +304,10 @@ class Door:
         del self._tasks[key]
         error = None if task.cancelled() else task.exception()
         if error is not None:
-            # Nothing is lost: the turn is taken over when nobody holds it any more.
+            # Nothing is lost: the turn is taken over when nobody holds it any more. Not at once: it may fail again.
             _log.error("lane of conversation %r: %s: %s", key.conversation, type(error).__name__, error)
-        elif key in self._wanted:
+            return
+        if key in self._wanted:
             self._run(key)
         self._free.set()
 
