@@ -15,6 +15,7 @@ from doors import WAIT, Gate, Viewer, custom, played, said, sent, still, texts, 
 import threefold
 from threefold import Door, Kernel
 from threefold.errors import Conflict, Forbidden, InvalidInput, NotFound, Unavailable
+from threefold.host import door as door_module
 from threefold.host.run import Run
 from threefold.realms.conv.lanes.values import Accepted
 from threefold.testing import ScriptedModel
@@ -568,6 +569,42 @@ def test_a_turn_that_was_left_is_ended_without_its_agent(db: threefold.Threefold
     turn = played(db, play)
     (one,) = turns(db)
     assert (one.turn, one.status, one.error) == (turn, "failed", "the process that ran it stopped")
+
+
+@pytest.mark.capability("door.durable")
+def test_lanes_that_cannot_be_run_here_do_not_keep_others_waiting(
+    db: threefold.Threefold, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(door_module, "_PAGE", 2)
+
+    async def leave(kernel: Kernel, door: Door) -> None:
+        """Accepts, and does not run it."""
+        still(door)
+        kernel.agents.register(echo, name="gone")
+        monkeypatch.setattr(door, "_run", lambda _: False)
+        for number in range(9):
+            await door.submit("elsewhere", f"user{number}", "trip", agent="gone")
+        clock.advance(timedelta(seconds=1))
+        for number in range(5):
+            await door.submit("please wait", "bob", f"trip{number}")
+        clock.advance(timedelta(seconds=1))
+        await door.submit("mine", "alice", "trip")
+
+    async def go_on(kernel: Kernel, door: Door) -> list[int]:
+        still(door)
+        gate = Gate()
+        kernel.agents.register(gate)
+        viewer = Viewer(door, "alice", "trip")
+        looks = [await door.look(), await door.look()]
+        await viewer.ends()
+        gate.open.set()
+        return looks
+
+    played(db, leave)
+    # At first the user who waits longest, and then, as of that one enough lanes run, the next.
+    assert played(db, go_on, user_lanes=2) == [2, 1]
+    assert [said(turn)[0][1] for turn in turns(db)] == ["mine"]
+    assert len(db.lanes.free(None, 100)) == 9 + 3
 
 
 @pytest.mark.capability("door.durable")

@@ -14,11 +14,14 @@ from doors import ENDS, Gate, Viewer, custom, played, said, sent, still, texts, 
 
 import threefold
 from threefold import Door, Kernel
-from threefold.errors import InvalidInput, Unavailable
+from threefold.errors import IntegrityError, InvalidInput, Unavailable
 from threefold.host import door as door_module
 from threefold.host import ending, holding
 from threefold.host.run import Run
+from threefold.model.record import TurnRecord
+from threefold.realms.conv.lanes import keeping, shelf
 from threefold.realms.conv.lanes.arriving import Draft
+from threefold.realms.conv.lanes.values import Lane
 from threefold.testing.fakes import Clock, HashEmbedder
 
 
@@ -136,6 +139,30 @@ def test_a_store_that_is_busy_is_asked_again(db: threefold.Threefold, monkeypatc
     monkeypatch.setattr(db.lanes, "close", refuse)
     assert asked(db, echo)[-1].type == "RUN_FINISHED"
     assert left == [0]
+
+
+def test_a_lane_that_cannot_be_read_keeps_no_other_one_waiting(
+    db: threefold.Threefold, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def damaged(stored: TurnRecord) -> Lane:
+        if stored.conversation == "damaged":
+            raise IntegrityError("the lane of conversation 'damaged' is damaged")
+        return keeping.from_record(stored)
+
+    async def play(kernel: Kernel, door: Door) -> None:
+        still(door)
+        kernel.agents.register(echo)
+        with monkeypatch.context() as patched:
+            patched.setattr(door, "_run", lambda _: False)
+            await door.submit("lost", "alice", "damaged")
+            _, viewer = await sent(door, "kept")
+        monkeypatch.setattr(shelf, "from_record", damaged)
+        assert await door.look() == 1
+        await viewer.ends()
+
+    played(db, play)
+    assert len(turns(db)) == 1
+    assert "conversation 'damaged' is damaged" in caplog.text
 
 
 def test_a_lane_that_cannot_be_written_is_tried_again_at_the_next_look(

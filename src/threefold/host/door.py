@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from datetime import timedelta
@@ -237,9 +238,12 @@ class Door:
     async def look(self) -> int:
         """Look now for lanes that nobody runs and begin with them; returns how many. This is done by itself too."""
         app = self._kernel.app
-        left = await self._within(self._lanes.left, app, _PAGE)
-        free = await self._within(self._lanes.free, app, _PAGE)
-        return sum([self._run(key) for key in (*left, *filter(self._knows, free))])
+        running = Counter(key.scope.owner for key in self._tasks)
+        busy = {owner for owner, lanes in running.items() if lanes >= self._most_of_user}
+        agents = [agent.name for agent in self._kernel.agents.list()]
+        left = await self._within(self._lanes.left, app, _PAGE, busy)
+        free = await self._within(self._lanes.free, app, _PAGE, agents, busy)
+        return sum([self._run(key) for key in (*left, *free)])
 
     async def _look_on(self) -> None:
         while True:
@@ -256,7 +260,7 @@ class Door:
         return self._lanes.key(scope, check_id(conversation, "conversation"), named)
 
     def _knows(self, key: LaneKey) -> bool:
-        """Whether the agent of a lane is here. Without it no turn is opened; one that was left is ended all the same."""
+        """Whether the agent of a lane is here. Without it no turn is opened; one that was left is still ended."""
         return key.agent is None or any(agent.name == key.agent for agent in self._kernel.agents.list())
 
     def _has_room(self, key: LaneKey) -> bool:

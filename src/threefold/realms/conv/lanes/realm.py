@@ -6,7 +6,7 @@ again and again; who comes later than that may take the turn over, to record tha
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -15,7 +15,7 @@ from threefold.model.times import iso, parse_moment
 from threefold.ports import Redactor, Upkeep
 from threefold.realms.conv.lanes import changing
 from threefold.realms.conv.lanes.arriving import Draft
-from threefold.realms.conv.lanes.keeping import REALM, log_turn, runs, waits, watch_turn
+from threefold.realms.conv.lanes.keeping import REALM, lane_turn, log_turn, runs, waits, watch_turn
 from threefold.realms.conv.lanes.shelf import Shelf
 from threefold.realms.conv.lanes.values import Accepted, Lane, LaneKey, LaneView, Running, Sent
 from threefold.realms.conv.recorder import new_turn_id
@@ -141,13 +141,24 @@ class Lanes:
     def _changed(self, key: LaneKey, change: Callable[[Lane, datetime], Lane]) -> Lane:
         return self._shelf.change(key, lambda lane: change(lane, self._ports.clock()))[1]
 
-    def free(self, app: str | None, limit: int) -> list[LaneKey]:
-        """Lanes of an app, of any user, in which something waits and no turn runs; those that wait longest first."""
-        return list(self._shelf.labelled(waits(app), None, limit))
+    def free(
+        self, app: str | None, limit: int, agents: Collection[str] | None = None, busy: Collection[Scope] = ()
+    ) -> list[LaneKey]:
+        """Lanes of an app, of any user, in which something waits and no turn runs; those that wait longest first.
 
-    def left(self, app: str | None, limit: int) -> list[LaneKey]:
-        """Lanes of an app, of any user, in which a turn runs that nobody holds any more."""
-        return list(self._shelf.labelled(runs(app), self._ports.clock() + _TICK, limit))
+        With `agents`, only lanes of these and of no agent that was named; none of owners who are `busy`.
+        """
+        named = None if agents is None else {lane_turn(app, agent) for agent in (None, *agents)}
+
+        def fits(owner: Scope, turn: str) -> bool:
+            return owner not in busy and (named is None or turn in named)
+
+        return list(self._shelf.labelled(waits(app), None, limit, fits))
+
+    def left(self, app: str | None, limit: int, busy: Collection[Scope] = ()) -> list[LaneKey]:
+        """Lanes of an app, of any user, in which a turn runs that nobody holds any more; none of who is `busy`."""
+        before = self._ports.clock() + _TICK
+        return list(self._shelf.labelled(runs(app), before, limit, lambda owner, _: owner not in busy))
 
     def read(self, key: LaneKey, digest: str) -> bytes:
         """The bytes of a file that was sent.
