@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack
 from datetime import timedelta
 from typing import Any
@@ -219,6 +219,56 @@ def test_a_turn_is_cancelled_and_what_waits_goes_on(db: threefold.Threefold) -> 
     assert (two.status, said(two)[0]) == ("completed", ("followup", "next"))
     outcomes = [event.data["outcome"] for event in told if event.type == "RUN_FINISHED"]
     assert outcomes == [{"type": "cancelled"}, {"type": "success"}]
+
+
+@pytest.mark.capability("door.cancel")
+@pytest.mark.parametrize("ends", ["answers", "fails", "is steered", "cannot begin"])
+def test_what_was_cancelled_is_recorded_as_that_however_its_agent_ends(
+    db: threefold.Threefold, monkeypatch: pytest.MonkeyPatch, ends: str
+) -> None:
+    begun, go = threading.Event(), threading.Event()
+    assemble = db.contexts.assemble
+
+    def context(*values: Any) -> Any:
+        if ends == "cannot begin":
+            begun.set()
+            go.wait(WAIT)
+            raise Unavailable("the store is busy")
+        return assemble(*values)
+
+    def agent(run: Run) -> Iterator[str]:
+        yield "one "
+        begun.set()
+        go.wait(WAIT)
+        if ends == "fails":
+            raise OSError("no network")
+        yield "two"
+
+    monkeypatch.setattr(db.contexts, "assemble", context)
+
+    async def play(kernel: Kernel, door: Door) -> Any:
+        async with Kernel(db) as other, Door(other, poll=3600) as holder:
+            still(door)
+            still(holder)
+            other.agents.register(agent)
+            accepted, viewer = await sent(holder, "goal")
+            await asyncio.to_thread(begun.wait, WAIT)
+            if ends == "is steered":
+                await holder.submit("otherwise", "alice", "trip", kind="steer")
+                await viewer.until(lambda event: event.data.get("value", {}).get("joined") == "steered")
+            # Its holder does not know that yet when the agent ends.
+            assert await door.cancel("alice", "trip", accepted.turn)
+            go.set()
+            return list(await viewer.ends())
+
+    end = played(db, play)[-1]
+    assert (end.type, end.data["result"]["status"], end.data["result"]["error"]) == (
+        "RUN_FINISHED", "cancelled", "cancelled",
+    )  # fmt: skip
+    (turn,) = turns(db)
+    assert (turn.status, turn.error) == ("cancelled", "cancelled")
+    asked = ["goal", "otherwise"] if ends == "is steered" else ["goal"]
+    assert [text for kind, text in said(turn) if kind in ("prompt", "steer")] == asked
 
 
 @pytest.mark.capability("door.cancel")

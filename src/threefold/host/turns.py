@@ -83,7 +83,7 @@ class Turns:
         if holding.lost:
             return
         if outcome is None or not outcome.ref:
-            await self._record(key, holding.turn, status, error, holding.log)
+            status, error = await self._record(key, holding.turn, status, error, holding.log)
         await holding.look_once_more()
         last = list(holding.teller.ended(status, error, self._result(key, holding.turn, outcome)))
         await holding.share_end(last)
@@ -123,18 +123,23 @@ class Turns:
         await within(threads, self._lanes.end, key, self._hold.holder, running.turn)
         self._logs.tell(key)
 
-    async def _record(self, key: LaneKey, turn: str, status: Status, error: str | None, log: Log) -> None:
+    async def _record(
+        self, key: LaneKey, turn: str, status: Status, error: str | None, log: Log
+    ) -> tuple[Status, str | None]:
         """Record a turn that its request did not record: with what was sent, and what had been shown of it.
 
-        Of both what cannot be kept is left out. Where the turn was recorded after all, that stands.
+        Of both what cannot be kept is left out. Where the turn was recorded after all, that stands. Returns how it
+        ended, which is as cancelled where that was said while it was open.
 
         Raises:
             Conflict: it is not held any more. Unavailable: the store is.
         """
         threads, hold = self._kernel.work.pools.store, self._hold
-        _, sent = await within(threads, self._lanes.close, key, hold.holder, turn, 0, hold.lease, True)
+        running = await within(threads, self._lanes.close, key, hold.holder, turn, 0, hold.lease, True)
+        if running.cancelled and status != "cancelled":
+            status, error = "cancelled", "cancelled"
         person = self._kernel.person(key.scope.user, key.scope.tenant, key.agent)
-        batches = await load(self._lanes, key, sent, threads)
+        batches = await load(self._lanes, key, running.sent, threads)
         handle = person.turn(key.conversation, turn, once=True)
         try:
             put_in(handle, [_keepable(batch, lambda: person.turn(key.conversation, turn)) for batch in batches])
@@ -146,6 +151,7 @@ class Turns:
                 raise
         except ThreefoldError as problem:
             _log.error("turn %r of conversation %r cannot be recorded: %s", turn, key.conversation, problem)
+        return status, error
 
     def _result(self, key: LaneKey, turn: str, outcome: Outcome | None) -> dict[str, Any]:
         """What is told of a turn that is over."""

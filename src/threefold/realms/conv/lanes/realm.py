@@ -102,19 +102,17 @@ class Lanes:
         """
         return self._changed(key, lambda lane, now: changing.renew(lane, holder, turn, now + lease))
 
-    def close(
-        self, key: LaneKey, holder: str, turn: str, seen: int, lease: timedelta, force: bool = False
-    ) -> tuple[bool, tuple[Sent, ...]]:
-        """Let a turn take no more in; whether that is so, and what came after the first `seen` submissions.
+    def close(self, key: LaneKey, holder: str, turn: str, seen: int, lease: timedelta, force: bool = False) -> Running:
+        """Let a turn take no more in, and give it as it is then; if it is `cancelled`, it is to be recorded as that.
 
-        Where something came and it is neither cancelled nor `force` is set, the turn stays open.
+        Where more than the first `seen` submissions came, and it is neither cancelled nor `force` is set, it stays
+        open.
 
         Raises:
             Conflict: it is not held any more.
         """
         lane = self._changed(key, lambda lane, now: changing.close(lane, holder, turn, seen, now + lease, force))
-        running = changing.held(lane, holder, turn)
-        return running.closed, running.sent[seen:]
+        return changing.held(lane, holder, turn)
 
     def end(self, key: LaneKey, holder: str, turn: str) -> Lane:
         """Let a turn be over, which is recorded.
