@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack
 from datetime import timedelta
 from typing import Any
@@ -15,6 +15,7 @@ from doors import WAIT, Gate, Viewer, custom, played, said, sent, still, texts, 
 import threefold
 from threefold import Door, Kernel
 from threefold.errors import Conflict, Forbidden, InvalidInput, NotFound, Unavailable
+from threefold.host import door as door_module
 from threefold.host.run import Run
 from threefold.realms.conv.lanes.values import Accepted
 from threefold.testing import ScriptedModel
@@ -218,6 +219,56 @@ def test_a_turn_is_cancelled_and_what_waits_goes_on(db: threefold.Threefold) -> 
     assert (two.status, said(two)[0]) == ("completed", ("followup", "next"))
     outcomes = [event.data["outcome"] for event in told if event.type == "RUN_FINISHED"]
     assert outcomes == [{"type": "cancelled"}, {"type": "success"}]
+
+
+@pytest.mark.capability("door.cancel")
+@pytest.mark.parametrize("ends", ["answers", "fails", "is steered", "cannot begin"])
+def test_what_was_cancelled_is_recorded_as_that_however_its_agent_ends(
+    db: threefold.Threefold, monkeypatch: pytest.MonkeyPatch, ends: str
+) -> None:
+    begun, go = threading.Event(), threading.Event()
+    assemble = db.contexts.assemble
+
+    def context(*values: Any) -> Any:
+        if ends == "cannot begin":
+            begun.set()
+            go.wait(WAIT)
+            raise Unavailable("the store is busy")
+        return assemble(*values)
+
+    def agent(run: Run) -> Iterator[str]:
+        yield "one "
+        begun.set()
+        go.wait(WAIT)
+        if ends == "fails":
+            raise OSError("no network")
+        yield "two"
+
+    monkeypatch.setattr(db.contexts, "assemble", context)
+
+    async def play(kernel: Kernel, door: Door) -> Any:
+        async with Kernel(db) as other, Door(other, poll=3600) as holder:
+            still(door)
+            still(holder)
+            other.agents.register(agent)
+            accepted, viewer = await sent(holder, "goal")
+            await asyncio.to_thread(begun.wait, WAIT)
+            if ends == "is steered":
+                await holder.submit("otherwise", "alice", "trip", kind="steer")
+                await viewer.until(lambda event: event.data.get("value", {}).get("joined") == "steered")
+            # Its holder does not know that yet when the agent ends.
+            assert await door.cancel("alice", "trip", accepted.turn)
+            go.set()
+            return list(await viewer.ends())
+
+    end = played(db, play)[-1]
+    assert (end.type, end.data["result"]["status"], end.data["result"]["error"]) == (
+        "RUN_FINISHED", "cancelled", "cancelled",
+    )  # fmt: skip
+    (turn,) = turns(db)
+    assert (turn.status, turn.error) == ("cancelled", "cancelled")
+    asked = ["goal", "otherwise"] if ends == "is steered" else ["goal"]
+    assert [text for kind, text in said(turn) if kind in ("prompt", "steer")] == asked
 
 
 @pytest.mark.capability("door.cancel")
@@ -546,6 +597,64 @@ def test_what_waits_is_run_when_a_door_opens(open_db: Open, backend: str, clock:
     assert said(turns(db)[1]) == [
         ("followup", "left"), ("prompt", "left too"), ("completion", "heard left\n\nleft too"),
     ]  # fmt: skip
+
+
+@pytest.mark.capability("door.durable")
+def test_a_turn_that_was_left_is_ended_without_its_agent(db: threefold.Threefold, clock: Clock) -> None:
+    async def play(kernel: Kernel, door: Door) -> Any:
+        still(door)
+        gate = Gate()
+        async with Frozen(db, gate) as frozen:
+            first = await frozen.submit("please wait", "alice", "trip", agent="gate")
+            await gate.begun.wait()
+            await frozen.submit("next", "alice", "trip", agent="gate")
+            clock.advance(timedelta(seconds=31))
+            assert await door.look() == 1
+            await asyncio.wait(door._tasks.values(), timeout=WAIT)
+            # What waits is its agent's to answer, at another process.
+            assert [each.text for each in door.lane("alice", "trip", agent="gate").waiting] == ["next"]
+            gate.open.set()
+        return first.turn
+
+    turn = played(db, play)
+    (one,) = turns(db)
+    assert (one.turn, one.status, one.error) == (turn, "failed", "the process that ran it stopped")
+
+
+@pytest.mark.capability("door.durable")
+def test_lanes_that_cannot_be_run_here_do_not_keep_others_waiting(
+    db: threefold.Threefold, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(door_module, "_PAGE", 2)
+
+    async def leave(kernel: Kernel, door: Door) -> None:
+        """Accepts, and does not run it."""
+        still(door)
+        kernel.agents.register(echo, name="gone")
+        monkeypatch.setattr(door, "_run", lambda _: False)
+        for number in range(9):
+            await door.submit("elsewhere", f"user{number}", "trip", agent="gone")
+        clock.advance(timedelta(seconds=1))
+        for number in range(5):
+            await door.submit("please wait", "bob", f"trip{number}")
+        clock.advance(timedelta(seconds=1))
+        await door.submit("mine", "alice", "trip")
+
+    async def go_on(kernel: Kernel, door: Door) -> list[int]:
+        still(door)
+        gate = Gate()
+        kernel.agents.register(gate)
+        viewer = Viewer(door, "alice", "trip")
+        looks = [await door.look(), await door.look()]
+        await viewer.ends()
+        gate.open.set()
+        return looks
+
+    played(db, leave)
+    # At first the user who waits longest, and then, as of that one enough lanes run, the next.
+    assert played(db, go_on, user_lanes=2) == [2, 1]
+    assert [said(turn)[0][1] for turn in turns(db)] == ["mine"]
+    assert len(db.lanes.free(None, 100)) == 9 + 3
 
 
 @pytest.mark.capability("door.durable")

@@ -146,14 +146,15 @@ class Lanes(RuleBasedStateMachine):
             if running is None or self.closing[process]:
                 return
             seen = self.taken[process]
-            closed, came = self.lanes(process).close(self.key, f"p{process}", running.turn, seen, LEASE, force)
+            now = self.lanes(process).close(self.key, f"p{process}", running.turn, seen, LEASE, force)
             model = self.model
             assert model.running is not None
-            assert [each.id for each in came] == model.running[seen:]
-            assert closed == (force or model.cancelled or not came)
+            assert [each.id for each in now.sent] == model.running
+            assert now.cancelled == model.cancelled
+            assert now.closed == (force or model.cancelled or len(now.sent) == seen)
             self.taken[process] = len(model.running)
-            self.closing[process] = model.closed = closed
-            if closed:
+            self.closing[process] = model.closed = now.closed
+            if now.closed:
                 model.until = self.clock() + LEASE
 
     @rule(process=PROCESSES, crash=st.booleans())
@@ -162,7 +163,7 @@ class Lanes(RuleBasedStateMachine):
         with self.holding(process) as running:
             if running is None or not self.closing[process]:
                 return
-            _, sent = self.lanes(process).close(self.key, f"p{process}", running.turn, 0, LEASE, True)
+            sent = self.lanes(process).close(self.key, f"p{process}", running.turn, 0, LEASE, True).sent
             self.model.until = self.clock() + LEASE
             turn = self.stores[process].user("alice").turn("trip", running.turn, once=True)
             for each in sent:

@@ -5,17 +5,23 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from doors import ENDS, Gate, Viewer, custom, played, said, sent, texts, turns
+from doors import ENDS, Gate, Viewer, custom, played, said, sent, still, texts, turns
 
 import threefold
 from threefold import Door, Kernel
-from threefold.errors import InvalidInput, Unavailable
+from threefold.errors import IntegrityError, InvalidInput, Unavailable
+from threefold.host import door as door_module
 from threefold.host import ending, holding
 from threefold.host.run import Run
+from threefold.model.record import TurnRecord
+from threefold.realms.conv.lanes import keeping, shelf
+from threefold.realms.conv.lanes.arriving import Draft
+from threefold.realms.conv.lanes.values import Lane
 from threefold.testing.fakes import Clock, HashEmbedder
 
 
@@ -72,6 +78,28 @@ def test_a_file_whose_bytes_are_lost_does_not_keep_a_turn_from_being_recorded(db
     assert event["name"] == "a.txt"
 
 
+def test_what_of_a_submission_cannot_be_kept_does_not_keep_the_rest_from_being_recorded(
+    db: threefold.Threefold, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = door_module.draft
+
+    def as_before_it_was_checked(*values: Any) -> Draft:
+        """As what a process of an earlier version accepted."""
+        found = made(*values)
+        (first, second), long = found.sent.attachments, "a" * 2000
+        files = (first._replace(name=long), second)
+        return replace(found, sent=replace(found.sent, author=long, attachments=files))
+
+    monkeypatch.setattr(door_module, "draft", as_before_it_was_checked)
+    more = {"attachments": [("a.txt", b"lost"), ("b.txt", b"kept")], "context": [{"type": "page"}], "author": "Al"}
+    assert asked(db, echo, **more)[-1].type == "RUN_ERROR"
+    (turn,) = turns(db)
+    assert (turn.status, said(turn)) == ("failed", [("prompt", "goal")])
+    assert [card.name for card in turn.attachments] == ["b.txt"]
+    assert [each["event"] for each in turn.context] == ["page"]
+    assert turn.messages[0].author is None
+
+
 def test_a_turn_that_its_request_could_not_record_is_recorded_with_what_was_shown(
     db: threefold.Threefold, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -111,6 +139,62 @@ def test_a_store_that_is_busy_is_asked_again(db: threefold.Threefold, monkeypatc
     monkeypatch.setattr(db.lanes, "close", refuse)
     assert asked(db, echo)[-1].type == "RUN_FINISHED"
     assert left == [0]
+
+
+def test_a_lane_that_cannot_be_read_keeps_no_other_one_waiting(
+    db: threefold.Threefold, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def damaged(stored: TurnRecord) -> Lane:
+        if stored.conversation == "damaged":
+            raise IntegrityError("the lane of conversation 'damaged' is damaged")
+        return keeping.from_record(stored)
+
+    async def play(kernel: Kernel, door: Door) -> None:
+        still(door)
+        kernel.agents.register(echo)
+        with monkeypatch.context() as patched:
+            patched.setattr(door, "_run", lambda _: False)
+            await door.submit("lost", "alice", "damaged")
+            _, viewer = await sent(door, "kept")
+        monkeypatch.setattr(shelf, "from_record", damaged)
+        assert await door.look() == 1
+        await viewer.ends()
+
+    played(db, play)
+    assert len(turns(db)) == 1
+    assert "conversation 'damaged' is damaged" in caplog.text
+
+
+def test_a_lane_that_cannot_be_written_is_tried_again_at_the_next_look(
+    db: threefold.Threefold, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    next_, full = db.lanes.next, [True]
+
+    def refuse(key: Any, *values: Any) -> Any:
+        if key.conversation == "full" and full[0]:
+            raise Unavailable("database or disk is full")
+        return next_(key, *values)
+
+    monkeypatch.setattr(db.lanes, "next", refuse)
+
+    async def play(kernel: Kernel, door: Door) -> None:
+        still(door)
+        kernel.agents.register(echo)
+        _, viewer = await sent(door, "kept", "alice", "full")
+        await asyncio.wait(door._tasks.values())
+        assert await door.look() == 1
+        await asyncio.wait(door._tasks.values())
+        # Nothing asks for another look at once; a lane that ends well does, as it makes room.
+        assert not door._free.is_set()
+        full[0] = False
+        await sent(door, "well", "alice", "trip")
+        await door._free.wait()
+        assert await door.look() == 1
+        await viewer.ends()
+
+    played(db, play)
+    assert [said(turn) for turn in turns(db, "full")] == [[("prompt", "kept"), ("completion", "heard kept")]]
+    assert caplog.text.count("disk is full") == 2
 
 
 def test_what_is_too_much_for_viewers_elsewhere_comes_when_it_is_recorded(

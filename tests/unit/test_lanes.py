@@ -185,6 +185,11 @@ def test_what_arrives_is_checked_and_redacted() -> None:
     assert draft("2", "prompt", "", NOW, [("a", b"")]).sent.text == ""
     with pytest.raises(InvalidInput, match="text is empty"):
         draft("2", "prompt", " \n", NOW)
+    long = "s3cret " * 100
+    with pytest.raises(InvalidInput, match="author, redacted, has 1700 bytes"):
+        draft("2", "prompt", "x", NOW, author=long, rule=rule)
+    with pytest.raises(InvalidInput, match="attachments: a name, redacted, has 1700 bytes"):
+        draft("2", "prompt", "x", NOW, [(long, b"")], rule=rule)
 
 
 def test_the_view_of_a_lane() -> None:

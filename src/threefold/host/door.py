@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from datetime import timedelta
@@ -237,8 +238,11 @@ class Door:
     async def look(self) -> int:
         """Look now for lanes that nobody runs and begin with them; returns how many. This is done by itself too."""
         app = self._kernel.app
-        left = await self._within(self._lanes.left, app, _PAGE)
-        free = await self._within(self._lanes.free, app, _PAGE)
+        running = Counter(key.scope.owner for key in self._tasks)
+        busy = {owner for owner, lanes in running.items() if lanes >= self._most_of_user}
+        agents = [agent.name for agent in self._kernel.agents.list()]
+        left = await self._within(self._lanes.left, app, _PAGE, busy)
+        free = await self._within(self._lanes.free, app, _PAGE, agents, busy)
         return sum([self._run(key) for key in (*left, *free)])
 
     async def _look_on(self) -> None:
@@ -255,12 +259,15 @@ class Door:
         named = None if agent is None else check_id(agent, "agent")
         return self._lanes.key(scope, check_id(conversation, "conversation"), named)
 
-    def _able(self, key: LaneKey) -> bool:
-        """Whether this process may run a lane: its agent is here, and there is room."""
-        known = key.agent is None or any(agent.name == key.agent for agent in self._kernel.agents.list())
+    def _knows(self, key: LaneKey) -> bool:
+        """Whether the agent of a lane is here. Without it no turn is opened; one that was left is still ended."""
+        return key.agent is None or any(agent.name == key.agent for agent in self._kernel.agents.list())
+
+    def _has_room(self, key: LaneKey) -> bool:
+        """Whether this process may run one more lane."""
         with suppress(Conflict, Unavailable):
             self._check_room(key)
-            return known
+            return True
         return False
 
     def _check_room(self, key: LaneKey) -> None:
@@ -280,7 +287,7 @@ class Door:
         if key in self._tasks:
             self._wanted.add(key)
             return False
-        if self._closed or not self._able(key):
+        if self._closed or not self._has_room(key):
             return False
         task = self._tasks[key] = asyncio.ensure_future(self._run_on(key))
         task.add_done_callback(lambda _: self._ran(key, task))
@@ -291,7 +298,7 @@ class Door:
         hold = self._hold
         while not self._closed:
             self._wanted.discard(key)
-            running = await self._within(self._lanes.next, key, hold.holder, hold.lease)
+            running = await self._within(self._lanes.next, key, hold.holder, hold.lease, self._knows(key))
             if running is not None:
                 await self._turns.run(key, running)
             elif key not in self._wanted:
@@ -301,9 +308,10 @@ class Door:
         del self._tasks[key]
         error = None if task.cancelled() else task.exception()
         if error is not None:
-            # Nothing is lost: the turn is taken over when nobody holds it any more.
+            # Nothing is lost: the turn is taken over when nobody holds it any more. Not at once: it may fail again.
             _log.error("lane of conversation %r: %s: %s", key.conversation, type(error).__name__, error)
-        elif key in self._wanted:
+            return
+        if key in self._wanted:
             self._run(key)
         self._free.set()
 

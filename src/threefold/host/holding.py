@@ -18,7 +18,7 @@ from threefold.host.events import Outcome
 from threefold.host.live import Log, Teller
 from threefold.host.logs import Logs, happened
 from threefold.host.pools import within
-from threefold.host.sending import Batch, File
+from threefold.host.sending import Batch, Closing, File
 from threefold.host.work import Request
 from threefold.realms.conv.lanes import Lanes
 from threefold.realms.conv.lanes.changing import held
@@ -80,26 +80,29 @@ class Holding:
             self._taken += len(came)
             return came
 
-    async def close(self, force: bool) -> tuple[bool, tuple[Batch, ...]]:
+    async def close(self, force: bool) -> Closing:
         """See `Inbox.close`."""
         async with self._noticing:
             closing = force or self.stopping is not None
             try:
-                closed, sent = await self._patiently(closing)
+                running = await self._patiently(closing)
             except Conflict:
                 self.lost = True
                 raise
-            await self._load(sent[self._loaded - self._taken :])
-            return closed, self.take()
+            await self._load(running.sent[self._loaded :])
+            came = self.take()
+            # What came last is answered by nobody where the turn is to stop.
+            why = "cancelled" if running.cancelled else self.stopping if came else None
+            return Closing(running.closed, came, why)
 
-    async def _patiently(self, force: bool) -> tuple[bool, tuple[Sent, ...]]:
+    async def _patiently(self, force: bool) -> Running:
         for pause in PAUSES:
             with suppress(Unavailable):
                 return await self._close(force)
             await asyncio.sleep(pause)
         return await self._close(force)
 
-    async def _close(self, force: bool) -> tuple[bool, tuple[Sent, ...]]:
+    async def _close(self, force: bool) -> Running:
         hold = self._hold
         return await within(
             self._threads, self._lanes.close, self._key, hold.holder, self.turn, self._taken, hold.lease, force

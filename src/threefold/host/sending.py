@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from threefold.model.kinds import SubmissionKind
 from threefold.realms.conv.recorder import TurnHandle
@@ -34,6 +34,17 @@ class Batch:
     redacted: Mapping[str, int] = field(default_factory=dict)
 
 
+class Closing(NamedTuple):
+    """Whether a turn takes no more in, and what came since the last time.
+
+    `why` is said where the turn is cancelled, however its agent ended.
+    """
+
+    closed: bool
+    came: tuple[Batch, ...] = ()
+    why: str | None = None
+
+
 class Inbox(Protocol):
     """What comes for a turn while it runs. The first two are called from any thread."""
 
@@ -46,8 +57,8 @@ class Inbox(Protocol):
         """What came since the last time."""
         ...
 
-    async def close(self, force: bool) -> tuple[bool, tuple[Batch, ...]]:
-        """Take in no more; returns whether that is so, and what came since the last time.
+    async def close(self, force: bool) -> Closing:
+        """Take in no more; returns whether that is so, what came since the last time, and whether it is cancelled.
 
         Where something came, it stays open unless it is forced.
 
@@ -66,9 +77,9 @@ class NoInbox:
         """See `Inbox.take`."""
         return ()
 
-    async def close(self, force: bool) -> tuple[bool, tuple[Batch, ...]]:  # noqa: ARG002 - it never was open
+    async def close(self, force: bool) -> Closing:  # noqa: ARG002 - it never was open
         """See `Inbox.close`."""
-        return True, ()
+        return Closing(True)
 
 
 def put_in(turn: TurnHandle, batches: Sequence[Batch]) -> None:

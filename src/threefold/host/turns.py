@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from threefold.context.intents import intent_of
-from threefold.errors import Conflict, ThreefoldError, Unavailable
+from threefold.errors import Conflict, InvalidInput, ThreefoldError, Unavailable
 from threefold.host.ending import mark
 from threefold.host.events import Outcome
 from threefold.host.holding import Hold, Holding, load
@@ -17,7 +18,7 @@ from threefold.host.kernel import Kernel
 from threefold.host.live import Log, Teller, shown
 from threefold.host.logs import Logs
 from threefold.host.pools import within
-from threefold.host.sending import goal_of, put_in
+from threefold.host.sending import Batch, goal_of, put_in
 from threefold.model.kinds import Status
 from threefold.realms.conv.lanes import Lanes
 from threefold.realms.conv.lanes.values import LaneKey, Running
@@ -82,7 +83,7 @@ class Turns:
         if holding.lost:
             return
         if outcome is None or not outcome.ref:
-            await self._record(key, holding.turn, status, error, holding.log)
+            status, error = await self._record(key, holding.turn, status, error, holding.log)
         await holding.look_once_more()
         last = list(holding.teller.ended(status, error, self._result(key, holding.turn, outcome)))
         await holding.share_end(last)
@@ -122,28 +123,35 @@ class Turns:
         await within(threads, self._lanes.end, key, self._hold.holder, running.turn)
         self._logs.tell(key)
 
-    async def _record(self, key: LaneKey, turn: str, status: Status, error: str | None, log: Log) -> None:
+    async def _record(
+        self, key: LaneKey, turn: str, status: Status, error: str | None, log: Log
+    ) -> tuple[Status, str | None]:
         """Record a turn that its request did not record: with what was sent, and what had been shown of it.
 
-        Where it was recorded after all, that stands.
+        Of both what cannot be kept is left out. Where the turn was recorded after all, that stands. Returns how it
+        ended, which is as cancelled where that was said while it was open.
 
         Raises:
             Conflict: it is not held any more. Unavailable: the store is.
         """
         threads, hold = self._kernel.work.pools.store, self._hold
-        _, sent = await within(threads, self._lanes.close, key, hold.holder, turn, 0, hold.lease, True)
+        running = await within(threads, self._lanes.close, key, hold.holder, turn, 0, hold.lease, True)
+        if running.cancelled and status != "cancelled":
+            status, error = "cancelled", "cancelled"
         person = self._kernel.person(key.scope.user, key.scope.tenant, key.agent)
+        batches = await load(self._lanes, key, running.sent, threads)
         handle = person.turn(key.conversation, turn, once=True)
-        put_in(handle, await load(self._lanes, key, sent, threads))
-        _put_shown(handle, log.entries)
-        mark(handle, status, error)
         try:
+            put_in(handle, [_keepable(batch, lambda: person.turn(key.conversation, turn)) for batch in batches])
+            _put_shown(handle, log.entries)
+            mark(handle, status, error)
             await within(threads, handle.record)
         except (Conflict, Unavailable) as problem:
             if isinstance(problem, Unavailable):
                 raise
         except ThreefoldError as problem:
             _log.error("turn %r of conversation %r cannot be recorded: %s", turn, key.conversation, problem)
+        return status, error
 
     def _result(self, key: LaneKey, turn: str, outcome: Outcome | None) -> dict[str, Any]:
         """What is told of a turn that is over."""
@@ -154,12 +162,35 @@ class Turns:
         return result
 
 
+def _keepable(batch: Batch, blank: Callable[[], TurnHandle]) -> Batch:
+    """What of a batch a turn can keep: its text, and all else that a `blank` one takes."""
+    bare = replace(batch, author=None, attachments=(), context=())
+
+    def fits(**part: Any) -> bool:
+        try:
+            put_in(blank(), (replace(bare, **part),))
+        except InvalidInput as problem:
+            _log.error("submission %r is recorded without its %s: %s", batch.id, *part, problem)
+            return False
+        return True
+
+    return replace(
+        bare,
+        author=batch.author if fits(author=batch.author) else None,
+        attachments=tuple(file for file in batch.attachments if fits(attachments=(file,))),
+        context=tuple(each for each in batch.context if fits(context=(each,))),
+    )
+
+
 def _put_shown(turn: TurnHandle, entries: Sequence[Mapping[str, Any]]) -> None:
     """Have a turn record what had been shown of it."""
     messages, steps = shown(entries)
     for name, status, arguments, result in steps:
         given = None if arguments is None else json.loads(arguments)
-        turn.step(name, given, result, status)  # type: ignore[arg-type]  # as it was told
+        try:
+            turn.step(name, given, result, status)  # type: ignore[arg-type]  # as it was told
+        except InvalidInput as problem:
+            _log.error("turn %r is recorded without step %r: %s", turn.id, name, problem)
     for text in messages[:-1]:
         turn.partial(text)
     if messages:

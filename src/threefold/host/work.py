@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from threefold.context.engine import Happened
 from threefold.context.manager import Contexts
-from threefold.errors import AgentFailed, ThreefoldError, Unavailable
+from threefold.errors import AgentFailed, Steered, ThreefoldError, Unavailable
 from threefold.host.agents import Agent
 from threefold.host.ending import finished, given, mark, recorded
 from threefold.host.events import Event, Events, Outcome
@@ -105,7 +105,10 @@ class Work:
             request.ending = True
             run.end()
             _show_whole(request, run, ended)
-            if await self._closed(request, run.looked, force=ended[0] == "cancelled"):
+            closed, why = await self._closed(request, run.looked, force=ended[0] == "cancelled")
+            if closed:
+                if why is not None and ended[0] != "cancelled":
+                    ended = "cancelled", ended[1], why
                 break
             request.ending = False
             if ended[1]:
@@ -117,11 +120,14 @@ class Work:
             self.tracked(self._after(happened, request.person)).add_done_callback(_logged)
         return outcome
 
-    async def _closed(self, request: Request, looked: list[Batch], force: bool) -> bool:
-        """Put into the turn what came meanwhile; whether the turn takes no more, so that it can be recorded."""
-        closed, came = await request.inbox.close(force)
+    async def _closed(self, request: Request, looked: list[Batch], force: bool) -> tuple[bool, str | None]:
+        """Put into the turn what came meanwhile; whether the turn takes no more, so that it can be recorded.
+
+        The second says why it is cancelled, where it is.
+        """
+        closed, came, why = await request.inbox.close(force)
         _take_in(request, (*looked, *came))
-        return closed
+        return closed, why
 
     async def _context(self, request: Request) -> ComputedContext:
         """The context of a request; noted in its turn, which is recorded here where the request ends with this."""
@@ -135,9 +141,10 @@ class Work:
             context = await within(pool, contexts.assemble, intent, person.sources, request.engine)
         except (asyncio.CancelledError, Unavailable) as error:
             request.ending = True
-            cancelled = isinstance(error, asyncio.CancelledError)
-            await self._closed(request, [], force=True)
-            mark(request.turn, "cancelled" if cancelled else "failed", str(error) or "cancelled")
+            _, why = await self._closed(request, [], force=True)
+            if isinstance(error, asyncio.CancelledError):
+                why = str(error) or "cancelled"
+            mark(request.turn, "failed" if why is None else "cancelled", why or str(error))
             await recorded(request.turn, self.pools.store)
             raise
         if plain and context.thread is not None and context.thread.status == "archived":
@@ -152,6 +159,8 @@ class Work:
                 return "completed", await self._answered(agent, run), None
         except asyncio.CancelledError as error:
             return "cancelled", "".join(run.pieces), str(error) or "cancelled"
+        except Steered:  # the end only where it is not begun anew
+            return "failed", "".join(run.pieces), f"agent {agent.name!r} stopped where it was interrupted"
         except ThreefoldError as error:
             return "failed", "".join(run.pieces), str(error)
 

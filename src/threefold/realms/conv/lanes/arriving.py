@@ -62,8 +62,9 @@ def draft(
         kind,
         storable(done.text(text)),
         at,
-        None if author is None else done.text(check_id(author, "author")),
-        tuple(file._replace(name=done.path(file.name)) for file, _ in files),
+        # What is put in the place of a secret may be longer than that.
+        None if author is None else check_id(done.text(check_id(author, "author")), "author, redacted,"),
+        tuple(file._replace(name=_redacted_name(done, file.name)) for file, _ in files),
         tuple((type_, done.json(payload)) for type_, payload in map(_object, context)),
     )
     sent = replace(sent, redacted=dict(done.counts))
@@ -81,6 +82,10 @@ def _file(file: File) -> tuple[Attached, bytes]:
         raise InvalidInput(f"attachments: the MIME type of {name!r} must be text, not {type(given).__name__}")
     mime = mime_of(name) if given is None else storable(given)
     return Attached(name, hashlib.sha256(data).hexdigest(), len(data), mime), data
+
+
+def _redacted_name(done: Pass, name: str) -> str:
+    return check_path(check_id(done.path(name), "attachments: a name, redacted,"))
 
 
 def _object(value: Mapping[str, Any]) -> tuple[str, Any]:

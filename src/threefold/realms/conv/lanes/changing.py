@@ -67,15 +67,15 @@ def _answered(
     return lane, Accepted(sent.id, turn, joined, position)
 
 
-def take(lane: Lane, holder: str, now: datetime, until: datetime) -> Lane:
+def take(lane: Lane, holder: str, now: datetime, until: datetime, opening: bool = True) -> Lane:
     """Open a turn with what waits, or take over one whose holder does not hold it any more, to end it: it is closed.
 
-    As it is where a turn is held, or nothing waits.
+    As it is where a turn is held, or nothing waits that is to be opened.
     """
     running = lane.running
     if running is not None and running.until <= now:
         return replace(lane, running=replace(running, holder=holder, until=until, closed=True))
-    if running is not None or not lane.waiting:
+    if running is not None or not lane.waiting or not opening:
         return lane
     opened = Running(lane.next, now, lane.waiting, holder, until)
     return replace(lane, running=opened, waiting=(), next="")

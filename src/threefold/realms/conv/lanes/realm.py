@@ -6,7 +6,7 @@ again and again; who comes later than that may take the turn over, to record tha
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -15,7 +15,7 @@ from threefold.model.times import iso, parse_moment
 from threefold.ports import Redactor, Upkeep
 from threefold.realms.conv.lanes import changing
 from threefold.realms.conv.lanes.arriving import Draft
-from threefold.realms.conv.lanes.keeping import REALM, log_turn, runs, waits, watch_turn
+from threefold.realms.conv.lanes.keeping import REALM, lane_turn, log_turn, runs, waits, watch_turn
 from threefold.realms.conv.lanes.shelf import Shelf
 from threefold.realms.conv.lanes.values import Accepted, Lane, LaneKey, LaneView, Running, Sent
 from threefold.realms.conv.recorder import new_turn_id
@@ -79,12 +79,12 @@ class Lanes:
         _, lane = self._shelf.change(key, accept, put)
         return answers[-1], lane
 
-    def next(self, key: LaneKey, holder: str, lease: timedelta) -> Running | None:
+    def next(self, key: LaneKey, holder: str, lease: timedelta, opening: bool = True) -> Running | None:
         """The turn that is now this holder's: what waits, opened, or a closed one that nobody held any more, to end it.
 
-        None where there is neither.
+        None where there is neither. Without `opening` what waits is left to others.
         """
-        return self._mine(key, lambda lane, now: changing.take(lane, holder, now, now + lease))
+        return self._mine(key, lambda lane, now: changing.take(lane, holder, now, now + lease, opening))
 
     def stop(self, key: LaneKey, holder: str, lease: timedelta, turn: str | None = None) -> Running | None:
         """The turn of what waits, where none runs, closed and cancelled: it is this holder's to end. Else None."""
@@ -102,19 +102,17 @@ class Lanes:
         """
         return self._changed(key, lambda lane, now: changing.renew(lane, holder, turn, now + lease))
 
-    def close(
-        self, key: LaneKey, holder: str, turn: str, seen: int, lease: timedelta, force: bool = False
-    ) -> tuple[bool, tuple[Sent, ...]]:
-        """Let a turn take no more in; whether that is so, and what came after the first `seen` submissions.
+    def close(self, key: LaneKey, holder: str, turn: str, seen: int, lease: timedelta, force: bool = False) -> Running:
+        """Let a turn take no more in, and give it as it is then; if it is `cancelled`, it is to be recorded as that.
 
-        Where something came and it is neither cancelled nor `force` is set, the turn stays open.
+        Where more than the first `seen` submissions came, and it is neither cancelled nor `force` is set, it stays
+        open.
 
         Raises:
             Conflict: it is not held any more.
         """
         lane = self._changed(key, lambda lane, now: changing.close(lane, holder, turn, seen, now + lease, force))
-        running = changing.held(lane, holder, turn)
-        return running.closed, running.sent[seen:]
+        return changing.held(lane, holder, turn)
 
     def end(self, key: LaneKey, holder: str, turn: str) -> Lane:
         """Let a turn be over, which is recorded.
@@ -141,13 +139,24 @@ class Lanes:
     def _changed(self, key: LaneKey, change: Callable[[Lane, datetime], Lane]) -> Lane:
         return self._shelf.change(key, lambda lane: change(lane, self._ports.clock()))[1]
 
-    def free(self, app: str | None, limit: int) -> list[LaneKey]:
-        """Lanes of an app, of any user, in which something waits and no turn runs; those that wait longest first."""
-        return list(self._shelf.labelled(waits(app), None, limit))
+    def free(
+        self, app: str | None, limit: int, agents: Collection[str] | None = None, busy: Collection[Scope] = ()
+    ) -> list[LaneKey]:
+        """Lanes of an app, of any user, in which something waits and no turn runs; those that wait longest first.
 
-    def left(self, app: str | None, limit: int) -> list[LaneKey]:
-        """Lanes of an app, of any user, in which a turn runs that nobody holds any more."""
-        return list(self._shelf.labelled(runs(app), self._ports.clock() + _TICK, limit))
+        With `agents`, only lanes of these and of no agent that was named; none of owners who are `busy`.
+        """
+        named = None if agents is None else {lane_turn(app, agent) for agent in (None, *agents)}
+
+        def fits(owner: Scope, turn: str) -> bool:
+            return owner not in busy and (named is None or turn in named)
+
+        return list(self._shelf.labelled(waits(app), None, limit, fits))
+
+    def left(self, app: str | None, limit: int, busy: Collection[Scope] = ()) -> list[LaneKey]:
+        """Lanes of an app, of any user, in which a turn runs that nobody holds any more; none of who is `busy`."""
+        before = self._ports.clock() + _TICK
+        return list(self._shelf.labelled(runs(app), before, limit, lambda owner, _: owner not in busy))
 
     def read(self, key: LaneKey, digest: str) -> bytes:
         """The bytes of a file that was sent.

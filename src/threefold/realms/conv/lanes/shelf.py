@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import random
 import time
 from collections.abc import Callable, Iterator
@@ -9,7 +10,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from threefold.errors import BytesGone, Conflict
+from threefold.errors import BytesGone, Conflict, IntegrityError
 from threefold.model.commit import Commit, RecordTurn
 from threefold.model.scope import Scope
 from threefold.ports import Upkeep
@@ -17,9 +18,12 @@ from threefold.realms.conv.lanes.keeping import REALM, from_record, lane_turn, s
 from threefold.realms.conv.lanes.values import Lane, LaneKey
 from threefold.realms.wiring import Ports
 
+_log = logging.getLogger("threefold.lanes")
 _TRIES: Final = 60
 # Seconds that are waited at most before the second try; twice as long before the next, up to the longest.
 _SHORTEST, _LONGEST = 0.002, 0.1
+# How many times as many lanes are listed, where too few of those listed fit.
+_MORE: Final = 4
 # How long a lane that has nothing to do is remembered, with the keys that were used in it.
 _REMEMBERED: Final = timedelta(days=7)
 
@@ -92,13 +96,35 @@ class Shelf:
         ttl = self._ports.ttl
         return now + (_REMEMBERED if ttl is None else min(ttl, _REMEMBERED))
 
-    def labelled(self, label: str, before: datetime | None, limit: int) -> Iterator[LaneKey]:
-        """Lanes of any user that have a label and are to be looked at before a moment, the first ones first."""
+    def labelled(
+        self, label: str, before: datetime | None, limit: int, fits: Callable[[Scope, str], bool]
+    ) -> Iterator[LaneKey]:
+        """Lanes of any user that have a label and are to be looked at before a moment, the first ones first.
+
+        Only those whose owner and id of the record fit, at most `limit` of them; one that cannot be read is left out.
+        """
         now = self._ports.clock()
-        for owner, conversation, turn in self._upkeep.labelled(REALM, label, now, before, limit):
-            for stored in self._ports.store.records(owner, [(conversation, turn)], now, rows=False):
-                lane = from_record(stored)
-                yield LaneKey(Scope(owner.user, owner.tenant, lane.app, realm=REALM), conversation, lane.agent)
+        seen, asked, given = 0, limit, 0
+        while True:
+            found = self._upkeep.labelled(REALM, label, now, before, asked)
+            for owner, conversation, turn in found[seen:]:
+                if fits(owner, turn) and (lane := self._readable(owner, conversation, turn, now)) is not None:
+                    yield LaneKey(Scope(owner.user, owner.tenant, lane.app, realm=REALM), conversation, lane.agent)
+                    given += 1
+                    if given == limit:
+                        return
+            if len(found) < asked:
+                return
+            seen, asked = asked, _MORE * asked
+
+    def _readable(self, owner: Scope, conversation: str, turn: str, now: datetime) -> Lane | None:
+        """A lane, where it is still there and can be read: a damaged one keeps nobody from the others."""
+        try:
+            stored = self._ports.store.records(owner, [(conversation, turn)], now, rows=False)
+            return from_record(stored[0]) if stored else None
+        except IntegrityError as error:
+            _log.error("%s", error)
+            return None
 
     def beside(self, key: LaneKey, turns: list[str]) -> dict[str, dict[str, Any]]:
         """What is kept beside a lane under these ids, where it is."""
