@@ -191,6 +191,7 @@ def test_what_is_loaded_late_takes_nothing_away(new_window: Open, server: Server
     send(page, "And on Sunday?")
     expect(page.get_by_role("article", name="Turn 2")).to_be_visible()
     late[0].fulfill(response=answer)
+    expect(page.locator(".turns .loading")).to_have_count(0)
     for number in (1, 2):
         expect(page.get_by_role("article", name=f"Turn {number}")).to_be_visible()
 
