@@ -15,6 +15,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 import threefold
 from pages.browsing import chromium, start, window
+from pages.talking import Slow
 from threefold.testing.fakes import HashEmbedder
 
 Open = Callable[..., Page]
@@ -76,6 +77,15 @@ def server(db: threefold.Threefold) -> Iterator[Server]:
     """The store, served with its pages."""
     with served(db) as running:
         yield running
+
+
+@pytest.fixture
+def slow(server: Server) -> Iterator[Slow]:
+    """The agent that answers."""
+    agent = Slow()
+    server.live.kernel.agents.register(agent, name="slow")
+    yield agent
+    agent.go_on.set()
 
 
 @pytest.fixture

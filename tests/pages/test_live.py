@@ -2,52 +2,19 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from conftest import Address
 from http_server import Server
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import Browser, Route, expect
 
 from pages.browsing import PHONE, WIDE, audit, window
 from pages.conftest import Open
 from pages.killed_server import killed
+from pages.talking import Slow, send
 from threefold.host.run import Run
-
-
-class Slow:
-    """An agent that says something, waits to be let go on, does a step, and says the rest."""
-
-    def __init__(self) -> None:
-        self.go_on = threading.Event()
-
-    def __call__(self, run: Run) -> str:
-        """Takes its time."""
-        run.say("First this. ")
-        while not self.go_on.wait(0.01):
-            run.say("")  # whether it is stopped, or steered
-        run.step("look up", {"what": "ferries"}, "two a day")
-        run.publish("times.txt", b"19:40")
-        run.say(f"Then that, for {run.goal.splitlines()[-1]!r}.")
-        return "".join(run.pieces)
-
-
-@pytest.fixture
-def slow(server: Server) -> Iterator[Slow]:
-    """The agent that answers."""
-    agent = Slow()
-    server.live.kernel.agents.register(agent, name="slow")
-    yield agent
-    agent.go_on.set()
-
-
-def send(page: Page, text: str) -> None:
-    """Say something."""
-    page.get_by_label("Message").fill(text)
-    page.get_by_label("Message").press("Enter")
 
 
 @pytest.mark.parametrize(

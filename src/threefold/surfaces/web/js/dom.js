@@ -39,6 +39,26 @@ export function useTitle(title) {
   }, [title]);
 }
 
+/** Whether the window is seen; it is not where it has been hidden for so many milliseconds. */
+export function useSeen(milliseconds) {
+  const [seen, setSeen] = useState(!document.hidden);
+  useEffect(() => {
+    let timer = 0;
+    const changed = () => {
+      clearTimeout(timer);
+      if (document.hidden) timer = setTimeout(() => setSeen(false), milliseconds);
+      else setSeen(true);
+    };
+    changed();
+    document.addEventListener("visibilitychange", changed);
+    return () => {
+      clearTimeout(timer);
+      document.removeEventListener("visibilitychange", changed);
+    };
+  }, [milliseconds]);
+  return seen;
+}
+
 /** Calls `tick` every so many milliseconds while the window is seen, ten times as seldom while it is not. */
 export function usePolling(tick, milliseconds) {
   const latest = useRef(tick);
@@ -46,18 +66,23 @@ export function usePolling(tick, milliseconds) {
   useEffect(() => {
     let timer = 0;
     let live = true;
+    let running = false;
     const next = () => {
       timer = setTimeout(run, document.hidden ? milliseconds * 10 : milliseconds);
     };
     const run = async () => {
-      await latest.current();
-      if (live) next();
-    };
-    const seen = () => {
-      if (document.hidden) return;
       clearTimeout(timer);
-      run();
+      // That which runs goes on by itself: a second one would, too.
+      if (running) return;
+      running = true;
+      try {
+        await latest.current();
+      } finally {
+        running = false;
+        if (live) next();
+      }
     };
+    const seen = () => document.hidden || run();
     next();
     document.addEventListener("visibilitychange", seen);
     return () => {

@@ -1,28 +1,10 @@
 // Where one writes: a text with files. What could not be sent stays.
 import { html, useEffect, useLayoutEffect, useRef, useState } from "../dom.js";
-import { may, me, newKey } from "../state.js";
+import { may, me } from "../state.js";
 import { size } from "../text.js";
 import { Icon } from "../ui/icons.js";
 import { IconButton, Lacks } from "../ui/parts.js";
-
-const KEY = "threefold.draft.";
-
-function draft(id) {
-  try {
-    return sessionStorage.getItem(KEY + id) || "";
-  } catch {
-    return "";
-  }
-}
-
-function keepDraft(id, text) {
-  try {
-    if (text) sessionStorage.setItem(KEY + id, text);
-    else sessionStorage.removeItem(KEY + id);
-  } catch {
-    // a draft of this window alone, then
-  }
-}
+import { attach, draft, send as sendDraft, shown, write } from "./drafts.js";
 
 // An answer is made of all that its person may see.
 const NEEDS = ["conv:write", "conv:read", "mem:read", "doc:read", "cnv:read"];
@@ -35,46 +17,26 @@ export function Composer(props) {
   return html`<${Field} ...${props} />`;
 }
 
-/**
- * @param {{ draftId: string, lane: any, agents: any, files: File[], setFiles: Function, onSent: (accepted: any) => void }} props
- */
-function Field({ draftId, lane, agents, files, setFiles, onSent }) {
-  const [text, setText] = useState(() => draft(draftId));
+/** @param {{ id: string, lane: any, agents: any }} props */
+function Field({ id, lane, agents }) {
+  const { text, files, lost, busy, problem } = draft(id).value;
   const [kind, setKind] = useState("followup");
-  const [problem, setProblem] = useState("");
-  const [busy, setBusy] = useState(false);
-  // The same, sent twice because no answer came, is one submission: under one key, and of one kind.
-  const tried = useRef(null);
   const field = useRef(null);
   const chooser = useRef(null);
   const running = Boolean(lane.state.turn);
 
-  useEffect(() => keepDraft(draftId, text), [draftId, text]);
+  useEffect(() => {
+    shown.add(id);
+    return () => shown.delete(id);
+  }, [id]);
   useLayoutEffect(() => {
     field.current.style.height = "auto";
     field.current.style.height = `${Math.min(field.current.scrollHeight + 2, 320)}px`;
   }, [text]);
 
   const send = async () => {
-    if (!text.trim() || busy) return;
-    setBusy(true);
-    setProblem("");
-    try {
-      const same = tried.current?.text === text && tried.current.files === files && tried.current.agent === agents.chosen;
-      if (!same) {
-        tried.current = { text, files, agent: agents.chosen, kind: running ? kind : "prompt", key: newKey() };
-      }
-      const accepted = await lane.send(tried.current);
-      tried.current = null;
-      setText("");
-      setFiles([]);
-      onSent(accepted);
-    } catch (error) {
-      setProblem(error.message);
-    } finally {
-      setBusy(false);
-      field.current?.focus();
-    }
+    await sendDraft(id, agents.chosen, running ? kind : "prompt");
+    field.current?.focus();
   };
   const pressed = (event) => {
     if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
@@ -83,19 +45,20 @@ function Field({ draftId, lane, agents, files, setFiles, onSent }) {
   };
   const pasted = (event) => {
     const found = [...(event.clipboardData?.files || [])];
-    if (found.length) setFiles([...files, ...found]);
+    if (found.length) attach(id, [...files, ...found]);
   };
 
   return html`<form class="composer" onSubmit=${(event) => { event.preventDefault(); send(); }}>
     ${problem && html`<p class="notice bad" role="alert">${problem}</p>`}
     ${!lane.there && html`<p class="notice">This server does not take live turns yet, so nothing can be sent here. What was recorded can be read and searched.</p>`}
     ${files.length > 0 && html`<ul class="chips" aria-label="Files to send">${files.map((file, at) => html`<li key=${at} class="chip"><span dir="auto">${file.name}</span> <small>${size(file.size)}</small>
-      <${IconButton} icon="close" label=${`Remove ${file.name}`} onClick=${() => setFiles(files.filter((each) => each !== file))} /></li>`)}</ul>`}
+      <${IconButton} icon="close" label=${`Remove ${file.name}`} onClick=${() => attach(id, files.filter((each) => each !== file))} /></li>`)}</ul>`}
+    ${lost.length > 0 && html`<p class="notice">Not attached any more, since the page was loaded anew: <bdi>${lost.join(", ")}</bdi>. <button type="button" class="link" onClick=${() => attach(id, files)}>Dismiss</button></p>`}
     <div class="composer-row">
-      <input ref=${chooser} class="hidden" type="file" multiple tabindex="-1" aria-label="Files to attach" onChange=${(e) => { setFiles([...files, ...e.target.files]); e.target.value = ""; }} />
+      <input ref=${chooser} class="hidden" type="file" multiple tabindex="-1" aria-label="Files to attach" onChange=${(e) => { attach(id, [...files, ...e.target.files]); e.target.value = ""; }} />
       <${IconButton} icon="attach" label="Attach files" onClick=${() => chooser.current.click()} />
-      <textarea ref=${field} rows="1" dir="auto" aria-label="Message" placeholder=${running ? "Say more while it runs…" : "Ask, or say what is to be done…"} value=${text}
-        onInput=${(e) => setText(e.target.value)} onKeyDown=${pressed} onPaste=${pasted}></textarea>
+      <textarea ref=${field} rows="1" dir="auto" aria-label="Message" placeholder=${busy ? "Sending…" : running ? "Say more while it runs…" : "Ask, or say what is to be done…"} value=${text}
+        onInput=${(e) => write(id, e.target.value)} onKeyDown=${pressed} onPaste=${pasted}></textarea>
       <button class="primary send" aria-label=${running ? (kind === "steer" ? "Steer" : "Send as follow-up") : "Send"} disabled=${busy || !text.trim() || !lane.there}><${Icon} name="send" /></button>
     </div>
     <${Chooser} agents=${agents} busy=${running || busy} />

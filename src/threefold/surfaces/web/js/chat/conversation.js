@@ -1,18 +1,22 @@
 // One conversation: its turns as they were, then what runs now, then where one writes.
 import { call } from "../api.js";
-import { html, useEffect, useLayoutEffect, useRef, useState, useTitle } from "../dom.js";
+import { html, useEffect, useLayoutEffect, usePolling, useRef, useState, useTitle } from "../dom.js";
 import { escapeId } from "../refs.js";
-import { go } from "../router.js";
+import { go, settle } from "../router.js";
 import { attempt, countProposals, may, pinning } from "../state.js";
 import { brief } from "../text.js";
 import { Confirm, Empty, Failed, IconButton } from "../ui/parts.js";
 import { Composer } from "./composer.js";
+import { attach, draft } from "./drafts.js";
 import { useLane } from "./lane.js";
-import { LiveTurn } from "./live.js";
+import { LiveTurn, Spoken } from "./live.js";
 import { Turn } from "./turn.js";
 import { useTurns } from "./turns.js";
 
 const NEAR = 120;
+// Every so many milliseconds it is looked whether a turn was recorded that nothing here told of, such as by an agent that
+// was chosen in another window.
+const EVERY = 7000;
 
 /** Keeps the end in view where one is at the end, and the wanted turn where there is one. */
 function useScroll(turns, lane, wanted) {
@@ -41,24 +45,45 @@ function useScroll(turns, lane, wanted) {
 
 export function Conversation({ id, isNew, turn, agents, onStarted }) {
   const turns = useTurns(id, turn, isNew);
-  const [files, setFiles] = useState([]);
-  const lane = useLane(id, agents.chosen, async () => {
-    await turns.renew();
+  const changed = () => {
     dispatchEvent(new CustomEvent("recorded"));
     countProposals();
+  };
+  const lane = useLane(id, agents.chosen, isNew, async () => {
+    await turns.renew();
+    changed();
   });
+  usePolling(async () => {
+    if (document.hidden || isNew || lane.state.turn) return;
+    // Where that fails it is tried again.
+    if (await turns.look().catch(() => false)) changed();
+  }, EVERY);
   const scroll = useScroll(turns.turns, lane, turn);
   const opening = turns.turns.find((each) => each.ordinal === 1)?.messages[0] || (turns.turns.length ? null : lane.state.submissions[0]);
   const title = opening?.text.trim().split("\n")[0].slice(0, 300) || (isNew ? "New conversation" : id);
   useTitle(brief(title));
   const dropped = (event) => {
     event.preventDefault();
-    setFiles([...files, ...event.dataTransfer.files]);
+    attach(id, [...draft(id).value.files, ...event.dataTransfer.files]);
   };
-  const sent = () => {
+  const sent = async ({ detail }) => {
+    if (detail.conversation !== id) return;
     scroll.toEnd();
-    onStarted(id);
+    // What is said now comes at the end: one is led there from where one reads.
+    if (turns.later) settle(["chat", id], { agent: agents.chosen });
+    await lane.accepted(detail.after);
+    if (latest.current) onStarted(id);
   };
+  const latest = useRef(null);
+  useEffect(() => {
+    const heard = (event) => latest.current(event);
+    addEventListener("accepted", heard);
+    return () => {
+      removeEventListener("accepted", heard);
+      latest.current = null;
+    };
+  }, []);
+  latest.current = sent;
   const quiet = !turns.turns.length && !lane.state.turn && !lane.state.waiting.length;
   const nothing = quiet && !turns.loading && !turns.error;
   return html`<section class="talk" aria-label="Conversation" onDragOver=${(e) => e.preventDefault()} onDrop=${dropped}>
@@ -72,7 +97,8 @@ export function Conversation({ id, isNew, turn, agents, onStarted }) {
       ${turns.later && html`<div class="more"><button type="button" onClick=${() => attempt(() => turns.more("later"))}>Later turns</button></div>`}
       ${!isNew || lane.state.turn ? html`<${LiveTurn} lane=${lane} recorded=${turns.turns} />` : null}
     </div>
-    <${Composer} draftId=${isNew ? "new" : id} lane=${lane} agents=${agents} files=${files} setFiles=${setFiles} onSent=${sent} />
+    <${Spoken} live=${lane.live} />
+    <${Composer} id=${id} lane=${lane} agents=${agents} />
   </section>`;
 }
 

@@ -1,11 +1,13 @@
 // What goes on in a conversation now: what runs and waits, and the events of the turn that runs, as they come.
-import { cancel, events, laneState, noLanes, submit, withdraw } from "../api.js";
-import { useCallback, useEffect, useReducer, useRef, useState } from "../dom.js";
+import { cancel, events, laneState, noLanes, withdraw } from "../api.js";
+import { useCallback, useEffect, useReducer, useRef, useSeen, useState } from "../dom.js";
 import { attempt } from "../state.js";
 
 const EMPTY = { run: "", phase: "", agent: "", steps: [], said: [], files: [], panels: [], refs: {}, ended: "", error: "" };
 // After a broken connection: so many milliseconds, longer each time.
 const PAUSES = [500, 1000, 2000, 5000, 10_000];
+// A browser has six connections to a server, for all its windows: one that is hidden so long lets its own go.
+const HIDDEN = 3000;
 
 const put = (list, id, change) => {
   const at = list.findIndex((each) => each.id === id);
@@ -53,11 +55,14 @@ const QUIET = { turn: null, submissions: [], waiting: [] };
 
 const reduce = (state, event) => (event === null ? EMPTY : seen(state, event));
 
+const beginning = () => ({ last: "", run: "" });
+
 /**
  * The lane of a conversation, and of an agent where one is chosen. `onRecorded` is called when a turn ended and can be read.
- * `there` is false where this server has no lanes.
+ * `there` is false where this server has no lanes. Nothing is listened for while the window is hidden, or in a
+ * conversation that is new: nothing was sent to it.
  */
-export function useLane(conversation, agent, onRecorded) {
+export function useLane(conversation, agent, isNew, onRecorded) {
   const [live, tell] = useReducer(reduce, EMPTY);
   const [state, setState] = useState(QUIET);
   const [there, setThere] = useState(true);
@@ -66,6 +71,11 @@ export function useLane(conversation, agent, onRecorded) {
   const over = useRef(new Set());
   const recorded = useRef(onRecorded);
   recorded.current = onRecorded;
+  const place = useRef(beginning());
+  const seen = useSeen(HIDDEN);
+  const begun = useRef(false);
+  begun.current ||= !isNew || Boolean(state.turn);
+  const follows = seen && begun.current;
 
   const look = useCallback(async (stop) => {
     try {
@@ -84,30 +94,35 @@ export function useLane(conversation, agent, onRecorded) {
       over.current.add(run);
       await look(stop.signal);
     };
-    look(stop.signal).then(() => listen(conversation, agent, stop.signal, { tell, look, setLost, ended }));
+    look(stop.signal).then(() => {
+      if (follows && !stop.signal.aborted) listen(conversation, agent, place.current, stop.signal, { tell, look, setLost, ended });
+    });
     return () => {
       stop.abort();
-      tell(null);
-      setState(QUIET);
+      setLost(false);
     };
+  }, [conversation, agent, follows]);
+  useEffect(() => () => {
+    place.current = beginning();
+    tell(null);
+    setState(QUIET);
   }, [conversation, agent]);
 
-  const send = async (submission) => {
-    const accepted = await submit(conversation, agent, submission);
-    await look();
-    return accepted;
+  /** Something was sent: what comes of it is told from its beginning, also to who did not listen yet. */
+  const accepted = (after) => {
+    place.current.last ||= after;
+    return look();
   };
   const stop = () => attempt(() => cancel(conversation, agent), "Stopping…");
   const takeBack = async (submission) => {
     await attempt(() => withdraw(conversation, agent, submission), "Withdrawn: it is not sent");
     await look();
   };
-  return { live, state, there, lost, send, stop, takeBack };
+  return { live, state, there, lost, accepted, stop, takeBack };
 }
 
-async function listen(conversation, agent, stop, { tell, look, setLost, ended }) {
-  let last = "";
-  let run = "";
+/** Tells what comes, from a `place` on, which is where it goes on after a while of not listening. */
+async function listen(conversation, agent, place, stop, { tell, look, setLost, ended }) {
   let tries = 0;
   const opened = () => {
     if (tries) look(stop);
@@ -116,16 +131,18 @@ async function listen(conversation, agent, stop, { tell, look, setLost, ended })
   };
   while (!stop.aborted) {
     try {
-      for await (const { id, data } of events(conversation, agent, last, stop, opened)) {
+      for await (const { id, data } of events(conversation, agent, place.last, stop, opened)) {
+        if (stop.aborted) return;
         tell(data);
-        if (data.type === "RUN_STARTED") run = data.runId;
+        if (!OVER(data)) place.last = id || place.last;
+        if (data.type === "RUN_STARTED") place.run = data.runId;
         if (["RUN_STARTED", "CUSTOM"].includes(data.type)) await look(stop);
-        if (OVER(data)) {
-          await ended(data.value?.turn?.turn || run);
-          tell(null);
-        }
+        if (!OVER(data)) continue;
+        await ended(data.value?.turn?.turn || place.run);
+        if (stop.aborted) return;
+        tell(null);
         // Only now: where the turn could not be read, its end is told again after the next try.
-        last = id || last;
+        place.last = id || place.last;
       }
     } catch (error) {
       if (stop.aborted || final(error)) return;

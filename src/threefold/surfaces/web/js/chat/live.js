@@ -1,22 +1,29 @@
 // The turn that runs, as it is heard; what waits behind it.
-import { html, useEffect, useRef, useState } from "../dom.js";
+import { html, useLayoutEffect, useState } from "../dom.js";
 import { may } from "../state.js";
 import { brief, counted } from "../text.js";
 import { Answer, FileCard, Said, Step } from "./pieces.js";
 
-/** A screen reader hears the answer by sentences, not letter by letter. */
-function Spoken({ text, done }) {
-  const [said, setSaid] = useState("");
-  const latest = useRef(text);
-  latest.current = text;
-  useEffect(() => {
-    const timer = setInterval(() => {
-      const end = Math.max(...[". ", "! ", "? ", "\n", "。"].map((sign) => latest.current.lastIndexOf(sign)));
-      if (end > 0) setSaid(latest.current.slice(0, end + 1));
-    }, 1500);
-    return () => clearInterval(timer);
-  }, []);
-  return html`<div class="hidden" aria-live="polite">${done ? text : said}</div>`;
+const ENDS = [". ", "! ", "? ", "\n", "。", "！", "？"];
+const SILENT = { run: "", heard: 0, pieces: [] };
+
+/**
+ * What a screen reader hears of the answer: whole sentences as they come, and at its end what is left. It stays when the
+ * turn that runs becomes a recorded one, until the next begins: what is taken away too soon is not read out.
+ */
+export function Spoken({ live }) {
+  const [told, setTold] = useState(SILENT);
+  const text = live.said.filter((each) => each.role !== "user" && each.text).map((each) => each.text).join("\n");
+  useLayoutEffect(() => {
+    if (!live.run) return;
+    setTold((before) => {
+      const now = before.run === live.run ? before : { ...SILENT, run: live.run };
+      const end = live.ended ? text.length : Math.max(...ENDS.map((sign) => text.lastIndexOf(sign))) + 1;
+      const piece = text.slice(now.heard, end).trim();
+      return piece ? { ...now, heard: end, pieces: [...now.pieces, piece] } : now;
+    });
+  }, [live.run, live.ended, text]);
+  return html`<div class="hidden" aria-live="polite">${told.pieces.map((piece, at) => html`<p key=${at}>${piece}</p>`)}</div>`;
 }
 
 // The first part of a turn: what is known is gathered.
@@ -43,7 +50,6 @@ export function LiveTurn({ lane, recorded }) {
       ${live.panels.map((panel) => html`<details class="steps" open key=${panel.id}><summary dir="auto">${panel.name}</summary><pre tabindex="0" dir="auto">${panel.text}</pre></details>`)}
       ${live.files.map((file) => html`<${FileCard} key=${file.ref} file=${{ name: file.path, ...file }} label="made" />`)}
       ${live.error && html`<p class="notice bad" role="alert">${live.error}</p>`}
-      <${Spoken} text=${answer.map((message) => message.text).join("\n")} done=${Boolean(live.ended)} />
     </article>`}
     ${state.waiting.length > 0 && html`<section class="waiting" aria-label="What waits"><h2>Waits for the next turn</h2>
       ${state.waiting.map((each) => html`<${Waiting} key=${each.submission} each=${each} lane=${lane} />`)}</section>`}

@@ -1,12 +1,13 @@
 // Chat: conversations at the side, one of them with its turns, and what is going on in it now.
 import { agents as found, call } from "../api.js";
-import { html, useEffect, useLoaded, useState } from "../dom.js";
+import { html, useEffect, useLoaded, useMemo, useRef, useState } from "../dom.js";
 import { leads } from "../refs.js";
 import { go, href, route, settle } from "../router.js";
-import { newKey } from "../state.js";
+import { attempt } from "../state.js";
 import { Empty, IconButton, Loaded, More } from "../ui/parts.js";
 import { Marks, When, counted, glance } from "../text.js";
 import { Conversation } from "./conversation.js";
+import { begun, chosenAgent, newName, rememberAgent } from "./drafts.js";
 
 const LIMIT = 30;
 
@@ -14,13 +15,18 @@ export function Chat() {
   const name = route.value.parts[0];
   const [started, setStarted] = useState("");
   // A new conversation has its name before its first word, so that nothing moves when that is sent.
-  const [fresh, setFresh] = useState(() => freshName());
-  useEffect(() => {
-    if (!name) setFresh(freshName());
-  }, [name]);
+  const fresh = useMemo(() => (name ? "" : newName()), [name]);
   const { agent = "", turn } = route.value.query;
+  useEffect(() => {
+    if (name) begun(name);
+    if (name && agent) rememberAgent(name, agent);
+  }, [name, agent]);
+  const choose = (chosen) => {
+    if (name) rememberAgent(name, chosen);
+    settle(name ? ["chat", name] : ["chat"], { agent: chosen, turn });
+  };
   const there = useLoaded((stop) => found(stop), []);
-  const agents = { list: there.value || [], chosen: agent, choose: (chosen) => settle(name ? ["chat", name] : ["chat"], { agent: chosen, turn }) };
+  const agents = { list: there.value || [], chosen: agent, choose };
   const opened = (id) => {
     setStarted(id);
     if (!name) go(["chat", id], { agent });
@@ -29,12 +35,6 @@ export function Chat() {
     <${Side} chosen=${name} started=${started} />
     <${Conversation} key=${name || fresh} id=${name || fresh} isNew=${!name} turn=${turn} agents=${agents} onStarted=${opened} />
   </div>`;
-}
-
-function freshName() {
-  const today = new Date();
-  const two = (value) => String(value).padStart(2, "0");
-  return `chat-${today.getFullYear()}-${two(today.getMonth() + 1)}-${two(today.getDate())}-${newKey(4)}`;
 }
 
 function Side({ chosen, started }) {
@@ -54,14 +54,21 @@ function List({ chosen, started }) {
     addEventListener("recorded", recorded);
     return () => removeEventListener("recorded", recorded);
   }, []);
+  const asked = useRef(false);
   const more = async () => {
+    // A second click comes before the button can be taken away.
+    if (asked.current) return;
+    asked.current = true;
     setBusy(true);
-    try {
+    await attempt(async () => {
       const next = await call("conv", "list", { limit: LIMIT, cursor: page.value.next });
-      page.put((before) => ({ conversations: [...before.conversations, ...next.conversations], next: next.next }));
-    } finally {
-      setBusy(false);
-    }
+      page.put(({ conversations }) => {
+        const known = new Set(conversations.map((each) => each.id));
+        return { conversations: [...conversations, ...next.conversations.filter((each) => !known.has(each.id))], next: next.next };
+      });
+    });
+    asked.current = false;
+    setBusy(false);
   };
   return html`<${Loaded} of=${page}>${(found) =>
     found.conversations.length
@@ -70,7 +77,7 @@ function List({ chosen, started }) {
 }
 
 function Line({ each, chosen }) {
-  return html`<li><a href=${href(["chat", each.id])} aria-current=${each.id === chosen ? "page" : undefined}>
+  return html`<li><a href=${href(["chat", each.id], { agent: chosenAgent(each.id) })} aria-current=${each.id === chosen ? "page" : undefined}>
     <span class="line-title" dir="auto">${each.title || each.id}</span>
     <span class="line-about"><${When} at=${each.last_activity} /> · ${counted(each.turns, "turn")}</span></a></li>`;
 }
