@@ -14,7 +14,7 @@ from doors import ENDS, Gate, Viewer, custom, played, said, sent, still, texts, 
 
 import threefold
 from threefold import Door, Kernel
-from threefold.errors import IntegrityError, InvalidInput, Unavailable
+from threefold.errors import IntegrityError, InvalidInput, Steered, Unavailable
 from threefold.host import door as door_module
 from threefold.host import ending, holding
 from threefold.host.run import Run
@@ -139,6 +139,33 @@ def test_a_store_that_is_busy_is_asked_again(db: threefold.Threefold, monkeypatc
     monkeypatch.setattr(db.lanes, "close", refuse)
     assert asked(db, echo)[-1].type == "RUN_FINISHED"
     assert left == [0]
+
+
+def test_an_agent_that_looks_and_stops_all_the_same_is_told_of_in_words_for_people(db: threefold.Threefold) -> None:
+    begun, go = asyncio.Event(), asyncio.Event()
+
+    async def agent(run: Run) -> str:
+        begun.set()
+        await go.wait()
+        try:
+            run.say("more")
+        except Steered:
+            assert run.look() == ("otherwise",)
+            raise
+        return ""
+
+    async def play(kernel: Kernel, door: Door) -> Any:
+        kernel.agents.register(agent, name="mine")
+        _, viewer = await sent(door, "goal")
+        await begun.wait()
+        await door.submit("otherwise", "alice", "trip", kind="steer")
+        await viewer.until(lambda event: event.data.get("value", {}).get("joined") == "steered")
+        go.set()
+        return list(await viewer.ends())
+
+    assert played(db, play)[-1].data["message"] == "agent 'mine' stopped where it was interrupted"
+    (turn,) = turns(db)
+    assert said(turn) == [("prompt", "goal"), ("steer", "otherwise")]
 
 
 def test_a_lane_that_cannot_be_read_keeps_no_other_one_waiting(
