@@ -72,14 +72,20 @@ function citation(label, ref) {
   return link;
 }
 
+// A line that only draws, such as the rule below the head of a table, or that says nothing. It is tried on trimmed lines, one
+// by one: an expression that looks for them in a whole text takes minutes where somebody wrote thousands of spaces.
+const DRAWN = /^(?:[\s:|-]{3,})?$/;
+
 /** A text at a glance: without the signs of Markdown, which are not read here. */
 export const glance = (text) =>
-  text.replace(/^\s*\|?[\s:|-]{3,}\|?\s*$/gm, "").replace(/(^|\s)(?:#{1,6}|>)(?=\s)/gm, "$1").replace(/(\*\*|__|`+)/g, "").replace(/\n{2,}/g, "\n").trim();
+  text.split("\n").filter((line) => !DRAWN.test(line.trim())).join("\n").replace(/(^|\s)(?:#{1,6}|>)(?=\s)/gm, "$1").replace(/(\*\*|__|`+)/g, "").replace(/\n{2,}/g, "\n").trim();
 
 /** The beginning of a text in a line, as a title; what was cut says so. */
 export function brief(text, most = 80) {
-  const line = glance(text).replace(/\s+/g, " ");
-  return line.length > most ? `${line.slice(0, most - 1).trimEnd()}…` : line;
+  const whole = text.trim();
+  const begins = whole.slice(0, most * 10);
+  const line = glance(begins).replace(/\s+/g, " ");
+  return line.length > most || begins !== whole ? `${line.slice(0, most - 1).trimEnd()}…` : line;
 }
 
 /** A text in Markdown; `refs` are what its labels stand for. */
