@@ -35,9 +35,19 @@ const marked = new Marked({
   },
 });
 
+/** As HTML that is not harmless yet; what is nested so deep that nobody could read it is shown as it is written. */
+function drawn(text) {
+  try {
+    return marked.parse(text, { async: false });
+  } catch (error) {
+    if (error instanceof RangeError) return `<pre>${escaped(text)}</pre>`;
+    throw error;
+  }
+}
+
 /** A text in Markdown as harmless nodes. */
 export function nodes(text) {
-  const fragment = DOMPurify.sanitize(marked.parse(text, { async: false }), ALLOWED);
+  const fragment = DOMPurify.sanitize(drawn(text), ALLOWED);
   for (const link of fragment.querySelectorAll("a")) {
     if (!link.hasAttribute("href")) link.replaceWith(...link.childNodes);
     link.rel = "noopener noreferrer";
@@ -71,14 +81,20 @@ function citation(label, ref) {
   return link;
 }
 
+// A line that only draws, such as the rule below the head of a table, or that says nothing. It is tried on trimmed lines, one
+// by one: an expression that looks for them in a whole text takes minutes where somebody wrote thousands of spaces.
+const DRAWN = /^(?:[\s:|-]{3,})?$/;
+
 /** A text at a glance: without the signs of Markdown, which are not read here. */
 export const glance = (text) =>
-  text.replace(/^\s*\|?[\s:|-]{3,}\|?\s*$/gm, "").replace(/(^|\s)(?:#{1,6}|>)(?=\s)/gm, "$1").replace(/(\*\*|__|`+)/g, "").replace(/\n{2,}/g, "\n").trim();
+  text.split("\n").filter((line) => !DRAWN.test(line.trim())).join("\n").replace(/(^|\s)(?:#{1,6}|>)(?=\s)/gm, "$1").replace(/(\*\*|__|`+)/g, "").replace(/\n{2,}/g, "\n").trim();
 
 /** The beginning of a text in a line, as a title; what was cut says so. */
 export function brief(text, most = 80) {
-  const line = glance(text).replace(/\s+/g, " ");
-  return line.length > most ? `${line.slice(0, most - 1).trimEnd()}…` : line;
+  const whole = text.trim();
+  const begins = whole.slice(0, most * 10);
+  const line = glance(begins).replace(/\s+/g, " ");
+  return line.length > most || begins !== whole ? `${line.slice(0, most - 1).trimEnd()}…` : line;
 }
 
 /** A text in Markdown; `refs` are what its labels stand for. */

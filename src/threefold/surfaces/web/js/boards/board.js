@@ -5,7 +5,7 @@ import { go, href, route, settle } from "../router.js";
 import { attempt } from "../state.js";
 import { When, counted } from "../text.js";
 import { Badge, Confirm, Dialog, Empty, Failed, Field, Loaded, ObjectLine } from "../ui/parts.js";
-import { Card } from "./card.js";
+import { Card, CardDialog } from "./card.js";
 import { useBoard } from "./writing.js";
 
 const ROOM = 240;
@@ -13,6 +13,7 @@ const ROOM = 240;
 export function BoardView({ name }) {
   const held = useBoard(name);
   const { board, error } = held;
+  const [open, setOpen] = useState(null);
   useTitle(board?.title || name);
   if (!board && error?.status === 404) return html`<${NoBoard} name=${name} held=${held} />`;
   if (!board) return error ? html`<div class="column"><h1 dir="auto">${name}</h1><${Failed} error=${error} again=${held.reload} /><p><a href=${href(["boards"])}>All boards</a></p></div>` : html`<div class="loading" aria-busy="true"><span class="hidden">Loading</span></div>`;
@@ -22,8 +23,15 @@ export function BoardView({ name }) {
   const list = (route.value.query.as || (innerWidth < 700 ? "list" : "board")) === "list";
   return html`<section class="board-page">
     <${Head} held=${held} binned=${cards(["binned", "declined"])} list=${list} />
-    ${error && html`<${Failed} error=${error} again=${held.reload} />`}
-    ${lying.length ? html`<${Surface} cards=${lying} held=${held} list=${list} />` : html`<${Empty} title="Nothing lies here yet">Find something and pin it: press <kbd>/</kbd>, or use the pin beside anything you see.</${Empty}>`}</section>`;
+    ${error && html`<${Stale} error=${error} again=${held.reload} />`}
+    ${lying.length ? html`<${Surface} cards=${lying} held=${held} list=${list} onOpen=${setOpen} />` : html`<${Empty} title="Nothing lies here yet">Find something and pin it: press <kbd>/</kbd>, or use the pin beside anything you see.</${Empty}>`}
+    ${open && html`<${CardDialog} open=${open} held=${held} onClose=${() => setOpen(null)} />`}</section>`;
+}
+
+/** Why the board is shown as it was; a server that does not answer is asked again by itself. */
+function Stale({ error, again }) {
+  if (error.status && error.status < 500) return html`<${Failed} error=${error} again=${again} />`;
+  return html`<p class="notice" role="status">The server does not answer; trying again. The board is shown as it was, and may be out of date.</p>`;
 }
 
 function NoBoard({ name, held }) {
@@ -43,15 +51,15 @@ function useOrder(cards) {
   return sorted.sort((a, b) => known.current.get(a.id) - known.current.get(b.id));
 }
 
-function Surface({ cards, held, list }) {
+function Surface({ cards, held, list, onOpen }) {
   const order = useOrder(cards);
-  if (list) return html`<ul class="card-list">${order.map((card) => html`<${Card} key=${card.id} card=${card} held=${held} list />`)}</ul>`;
+  if (list) return html`<ul class="card-list">${order.map((card) => html`<${Card} key=${card.id} card=${card} held=${held} onOpen=${onOpen} list />`)}</ul>`;
   const left = Math.min(0, ...cards.map((card) => card.rect.x));
   const top = Math.min(0, ...cards.map((card) => card.rect.y));
   const width = Math.max(...cards.map((card) => card.rect.x + card.rect.w)) - left + ROOM;
   const height = Math.max(...cards.map((card) => card.rect.y + card.rect.h)) - top + ROOM;
   return html`<div class="board-scroll" tabindex="-1"><ul class="board" aria-label="Cards" style=${{ width: `${width}px`, height: `${height}px` }}>
-    ${order.map((card) => html`<${Card} key=${card.id} card=${card} held=${held} origin=${{ left, top }} />`)}</ul></div>`;
+    ${order.map((card) => html`<${Card} key=${card.id} card=${card} held=${held} onOpen=${onOpen} origin=${{ left, top }} />`)}</ul></div>`;
 }
 
 function Head({ held, binned, list }) {

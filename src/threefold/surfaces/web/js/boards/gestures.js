@@ -28,7 +28,7 @@ export function useGestures(card, rect, { place, settle, write }) {
   const start = useRef(null);
   const finish = (before, now) => {
     const ops = acts(card.id, before, now);
-    if (ops.length) write(ops, { card: card.id });
+    if (ops.length) write(ops, { card: card.id, rect: now });
     else settle(card.id);
   };
 

@@ -11,18 +11,26 @@ export function useBoard(name) {
   const [error, setError] = useState(null);
   const [moved, setMoved] = useState({});
   const latest = useRef(null);
-  const writing = useRef(0);
   latest.current = board;
+  // Questions are counted: an answer to one that was asked before the one that is shown, or before a write of here, is old.
+  const asked = useRef(0);
+  const old = useRef(0);
+  // How many writes are not done yet, the last of them, what they moved, and the revisions that they made.
+  const writing = useRef(0);
+  const last = useRef(Promise.resolve());
+  const placed = useRef([]);
+  const mine = useRef(new Set());
 
   const reload = useCallback(async () => {
+    const turn = (asked.current += 1);
     try {
       const found = await call("cnv", "get", { board: name, binned: true, size: 600 });
-      // An answer that was on its way while something was written here is older than what is shown.
-      if (!writing.current) setBoard((before) => (before && before.revision > found.revision ? before : found));
       setError(null);
+      if (writing.current || turn <= old.current) return;
+      old.current = turn;
+      setBoard(found);
     } catch (problem) {
-      setError((before) => (latest.current ? before : problem));
-      if (problem.status === 404) setError(problem);
+      setError(problem);
     }
   }, [name]);
   useEffect(() => void reload(), [name]);
@@ -30,31 +38,52 @@ export function useBoard(name) {
 
   /** Show a card somewhere else, at once. */
   const place = (id, rect) => setMoved((before) => ({ ...before, [id]: rect }));
-  const settle = (id) => setMoved(({ [id]: _, ...rest }) => rest);
+  /** No more; where it was moved on since it was at `from`, it stays there. */
+  const settle = (id, from) => setMoved((before) => {
+    const { [id]: now, ...rest } = before;
+    return from && now !== from ? before : rest;
+  });
 
-  /**
-   * Do acts as one revision. `card` is the one that is shown as placed until the answer is there.
-   * @param {Record<string, unknown>[]} ops
-   */
-  const write = async (ops, { card, done = "", over = false, undo = null } = {}) => {
-    writing.current += 1;
+  /** The revision that was seen; what was made from here right after it was seen, too. */
+  const known = ({ created, revision }) => {
+    let at = revision;
+    while (mine.current.has(`${created} ${at + 1}`)) at += 1;
+    return at;
+  };
+
+  const send = async (ops, seen, { done = "", over = false, undo = null }) => {
     try {
-      const revision = over ? null : latest.current.revision;
-      await call("cnv", "edit", { board: name, ops, revision });
+      const made = await call("cnv", "edit", { board: name, ops, revision: over ? null : known(seen) });
+      mine.current.add(`${made.created} ${made.revision}`);
       if (done) tell(done, "done", undo && { label: "Undo", run: () => write(undo, { over: true }) });
       return true;
     } catch (problem) {
       if (problem.status !== 409) fail(problem);
       else {
-        const mine = { label: "Keep mine", run: () => write(ops, { over: true }) };
-        tell(`Somebody else changed the same meanwhile, which is shown now. Yours is not lost. (${problem.message})`, "error", mine);
+        const again = { label: "Keep mine", run: () => write(ops, { over: true }) };
+        tell(`Somebody else changed the same meanwhile, which is shown now. Yours is not lost. (${problem.message})`, "error", again);
       }
       return false;
-    } finally {
-      writing.current -= 1;
-      await reload();
-      if (card) settle(card);
     }
+  };
+
+  /**
+   * Do acts as one revision, after those that wait. `card` is the one that is shown at `rect` until the answer is there.
+   * @param {Record<string, unknown>[]} ops
+   */
+  const write = async (ops, { card, rect, ...how } = {}) => {
+    const seen = latest.current;
+    writing.current += 1;
+    if (card) placed.current.push([card, rect]);
+    last.current = last.current.then(() => send(ops, seen, how));
+    const fine = await last.current;
+    writing.current -= 1;
+    if (writing.current) return fine;
+    old.current = asked.current;
+    await reload();
+    // What was written meanwhile settles all of them.
+    if (!writing.current) for (const each of placed.current.splice(0)) settle(...each);
+    return fine;
   };
   return { board, error, moved, place, settle, write, writes: mayArrange("cnv"), reload };
 }

@@ -7,10 +7,23 @@ import { When } from "../text.js";
 import { Icon } from "./icons.js";
 import { Toasts } from "./toasts.js";
 
-/** A dialog that holds the focus; Escape, or a click beside it, closes it. */
+/** Where one pressed beside a dialog; its own scrollbar is within. */
+function beside(dialog, { clientX: x, clientY: y }) {
+  const { left, right, top, bottom } = dialog.getBoundingClientRect();
+  return x < left || x >= right || y < top || y >= bottom;
+}
+
+const filled = (dialog) => [...dialog.querySelectorAll("input:not([role=combobox]), textarea")].some((field) => field.value);
+
+/** A dialog that holds the focus; Escape closes it, and a click beside it where that loses nothing that was typed. */
 export function Dialog({ title, onClose, children, wide = false }) {
   const at = useRef(null);
+  const changed = useRef(false);
   const label = useId();
+  const pressed = (event) => {
+    const dialog = at.current;
+    if (event.target === dialog && beside(dialog, event) && !(changed.current && filled(dialog))) onClose();
+  };
   useEffect(() => {
     const dialog = at.current;
     const before = document.activeElement;
@@ -18,13 +31,14 @@ export function Dialog({ title, onClose, children, wide = false }) {
     dialog.querySelector("[autofocus]")?.focus();
     return () => {
       dialog.close();
-      before?.focus?.();
+      // What it was opened from may be gone.
+      (before?.isConnected ? before : document.getElementById("main"))?.focus();
     };
   }, []);
   return html`<dialog ref=${at} class=${wide ? "wide" : ""} aria-labelledby=${label} onCancel=${(event) => {
     event.preventDefault();
     onClose();
-  }} onMouseDown=${(event) => event.target === at.current && onClose()}>
+  }} onMouseDown=${pressed} onInput=${() => (changed.current = true)}>
     <div class="dialog">
       <header><h2 id=${label}>${title}</h2><${IconButton} icon="close" label="Close" onClick=${onClose} /></header>
       ${children}
