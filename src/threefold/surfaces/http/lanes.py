@@ -27,7 +27,7 @@ from threefold.surfaces.http.gate import Guest
 from threefold.surfaces.http.operations import KEY, json_body
 from threefold.surfaces.http.routing import Exact
 from threefold.surfaces.http.settings import Settings
-from threefold.surfaces.http.streams import STREAM, Stream
+from threefold.surfaces.http.streams import STREAM, Stream, Streams
 from threefold.surfaces.http.uploads import form_of, plain_name
 
 T = TypeVar("T")
@@ -61,7 +61,8 @@ class Cancelled(msgspec.Struct, forbid_unknown_fields=True):
 class Live:
     """The door of a server, open while it runs, and the agents behind it."""
 
-    def __init__(self, db: Threefold, agents: Iterable[Agent | Executor], settings: Settings) -> None:
+    def __init__(self, db: Threefold, agents: Iterable[Agent | Executor], settings: Settings, streams: Streams) -> None:
+        self._streams = streams
         self.kernel = Kernel(db)
         for each in agents:
             self.kernel.agents.register(each)
@@ -78,6 +79,7 @@ class Live:
 
     async def end(self) -> None:
         """Accept no more, end the streams of viewers, and let turns end; what waits stays for the next start."""
+        self._streams.close()
         await self.door.close(_PATIENCE)
 
 
