@@ -202,3 +202,5 @@ def test_a_lane_is_its_owners_and_needs_the_grants_of_what_an_answer_shows(serve
     app = server.token("bob", grants=["*:read", "conv:write"], app="one")
     with server.client(app) as bob:
         problem(bob.post("/v1/lanes/trip", json={"text": "x"}), 403)
+        problem(bob.get("/v1/lanes/trip"), 403)
+        problem(bob.get("/v1/lanes/trip/events"), 403)

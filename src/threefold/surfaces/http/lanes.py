@@ -21,7 +21,6 @@ from threefold.host.door import Door
 from threefold.host.kernel import Kernel
 from threefold.host.live import Position
 from threefold.model.kinds import SubmissionKind
-from threefold.services import Caller
 from threefold.surfaces.http.desk import desk_of, media_of
 from threefold.surfaces.http.gate import Guest
 from threefold.surfaces.http.operations import KEY, json_body
@@ -173,17 +172,11 @@ async def _admitted(request: Request, grant: str) -> Guest:
         Refused, Forbidden: they may not.
     """
     guest = await desk_of(request).admit(request)
-    guest.caller.need(grant)
-    if grant == "conv:write":
-        _check_sees(guest.caller)
-    return guest
-
-
-def _check_sees(caller: Caller) -> None:
-    for grant in _SEEN:
-        caller.need(grant)
-    if caller.scope.app is not None:
+    for each in (grant, *(_SEEN if grant == "conv:write" else ())):
+        guest.caller.need(each)
+    if guest.caller.scope.app is not None:
         raise Forbidden("a token of one app opens no lanes: answers are made of all that its user may see")
+    return guest
 
 
 def _whose(request: Request, guest: Guest) -> tuple[str, str, str | None]:
