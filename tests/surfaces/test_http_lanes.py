@@ -166,6 +166,70 @@ def test_what_waits_is_withdrawn_by_its_address(server: Server) -> None:
         assert gone == [{"submission": more[0]["submission"]}]
 
 
+def test_an_agent_is_named_in_the_query_or_the_body_of_every_call(server: Server) -> None:
+    with server.client() as client:
+        waits = Waits()
+        server.live.kernel.agents.register(Agent("waits", "waits", executor=waits))
+        viewer, here = Viewer(server, agent="waits"), "/v1/lanes/trip"
+        assert client.post(f"{here}?agent=waits", json={"text": "Plan"}).json()["joined"] == "opened"
+        assert waits.begun.wait(30)
+        problem(client.post(f"{here}?agent=waits", json={"text": "x", "agent": "other"}), 422)
+        problem(client.post(f"{here}/cancel?agent=waits", json={"agent": "other"}), 422)
+        both = client.post(f"{here}?agent=waits", json={"text": "by 電車", "agent": "waits"})
+        assert both.json()["joined"] == "queued"
+        for method, path in (
+            ("GET", ""),
+            ("POST", ""),
+            ("POST", "/cancel"),
+            ("GET", "/events"),
+            ("DELETE", "/submissions/x"),
+        ):
+            for query in ("agnet=waits", "agent=waits&agent=other"):
+                body = {"json": {"text": "x"} if not path else {}} if method == "POST" else {}
+                assert "query" in problem(client.request(method, f"{here}{path}?{query}", **body), 422)["detail"]
+        assert client.post(f"{here}/cancel?agent=waits", json={}).json() == {"cancelled": True}
+        waits.go.set()
+        viewer.ends(2)
+
+
+def test_a_cancel_that_is_sent_again_under_its_key_stops_nothing_more(server: Server) -> None:
+    key = {"Idempotency-Key": "7f3b0f5e-3f0a-4a41-9d3e-5b1f1c9c2a11"}
+    with server.client() as client:
+        waits = Waits()
+        server.live.kernel.agents.register(Agent("waits", "waits", executor=waits))
+        viewer, next_ = Viewer(server, agent="waits"), {"text": "next", "agent": "waits", "kind": "followup"}
+        client.post("/v1/lanes/trip", json={"text": "Plan", "agent": "waits"})
+        assert waits.begun.wait(30)
+        client.post("/v1/lanes/trip", json=next_)
+        first = client.post("/v1/lanes/trip/cancel", json={"agent": "waits"}, headers=key)
+        viewer.ends()
+        again = client.post("/v1/lanes/trip/cancel", json={"agent": "waits"}, headers=key)
+        assert (first.json(), again.json()) == ({"cancelled": True}, {"cancelled": True})
+        assert ("Idempotency-Replayed" in first.headers, again.headers["Idempotency-Replayed"]) == (False, "true")
+        problem(client.post("/v1/lanes/trip/cancel", json={"agent": "waits", "turn": "x"}, headers=key), 409)
+        waits.go.set()
+        viewer.ends(2)
+        turns = {turn.status for turn in server.db.user("ann").conv.turns("trip")}
+        assert turns == {"cancelled", "completed"}
+
+
+def test_a_withdrawal_that_is_sent_again_under_its_key_is_answered_the_same(server: Server) -> None:
+    key = {"Idempotency-Key": "9f3b0f5e-3f0a-4a41-9d3e-5b1f1c9c2a11"}
+    with server.client() as client:
+        waits = Waits()
+        server.live.kernel.agents.register(Agent("waits", "waits", executor=waits))
+        viewer = Viewer(server, agent="waits")
+        client.post("/v1/lanes/trip", json={"text": "Plan", "agent": "waits"})
+        assert waits.begun.wait(30)
+        sent = client.post("/v1/lanes/trip", json={"text": "by 電車", "agent": "waits"}).json()
+        here = f"/v1/lanes/trip/submissions/{sent['submission']}?agent=waits"
+        first, again = (client.delete(here, headers=key) for _ in range(2))
+        assert (first.status_code, first.json()["text"]) == (200, "by 電車")
+        assert (again.content, again.headers["Idempotency-Replayed"]) == (first.content, "true")
+        waits.go.set()
+        viewer.ends()
+
+
 @pytest.mark.parametrize(
     ("body", "status"),
     [

@@ -173,7 +173,7 @@ OTHERS: Final[Mapping[str, Mapping[str, Any]]] = {
         "post": {
             "operationId": "lane_submit", "summary": "Send something to a conversation; it is kept when this answers",
             "description": "Needs conv:read, mem:read, doc:read and cnv:read too: answers are made of these.",
-            "x-grant": "conv:write", "tags": ["lanes"], "parameters": [_CONVERSATION],
+            "x-grant": "conv:write", "tags": ["lanes"], "parameters": [_CONVERSATION, _AGENT],
             "requestBody": {"required": True, "content": {
                 "application/json": {"schema": schema_of(Submission)},
                 "multipart/form-data": {"schema": _SUBMISSION_FORM},
@@ -183,7 +183,7 @@ OTHERS: Final[Mapping[str, Mapping[str, Any]]] = {
     },
     "/v1/lanes/{conversation}/cancel": {"post": {
         "operationId": "lane_cancel", "summary": "Stop the turn that runs", "x-grant": "conv:write", "tags": ["lanes"],
-        "parameters": [_CONVERSATION],
+        "parameters": [_CONVERSATION, _AGENT],
         "requestBody": {"content": {"application/json": {"schema": schema_of(Cancelled)}}},
         "responses": {"200": _gives(_OBJECT)},
     }},
