@@ -20,6 +20,7 @@ from threefold.errors import (
     InvalidInput,
     NotFound,
     Purged,
+    TooMany,
     Unavailable,
 )
 from threefold.services import Caller
@@ -29,7 +30,7 @@ Open = Callable[..., threefold.Threefold]
 ERRORS: dict[str, tuple[type[Exception], int]] = {
     "gone": (NotFound, 404), "late": (Expired, 410), "purged": (Purged, 410), "not yours": (Forbidden, 403),
     "taken": (Conflict, 409), "off": (InvalidInput, 422), "busy": (Unavailable, 503), "damaged": (IntegrityError, 500),
-    "raised": (KeyError, 500),
+    "raised": (KeyError, 500), "many": (TooMany, 429),
 }  # fmt: skip
 
 
@@ -195,7 +196,7 @@ def test_each_error_has_its_status(server: Server, how: str) -> None:
         answered = http.get("/v1/task/fail", params={"how": how})
     said = problem(answered, status)
     assert ("/secret/place" in said["detail"]) == (status != 500)  # an app's own words, but not of what it did not mean
-    assert (answered.headers.get("retry-after") is not None) == (status == 503)
+    assert (answered.headers.get("retry-after") is not None) == (status in (429, 503))
 
 
 def test_what_is_malformed_is_told(server: Server) -> None:

@@ -192,6 +192,19 @@ def test_an_agent_is_named_in_the_query_or_the_body_of_every_call(server: Server
         viewer.ends(2)
 
 
+def test_too_much_at_once_says_when_to_send_it_again(db: threefold.Threefold) -> None:
+    waits = Waits()
+    with served(db, [waits], waiting=1, user_lanes=1) as server, server.client() as client:
+        client.post("/v1/lanes/trip", json={"text": "Plan"})
+        assert waits.begun.wait(30)
+        assert client.post("/v1/lanes/trip", json={"text": "waits"}).status_code == 202
+        for lane, said in (("trip", "1 submissions wait"), ("other", "1 conversations of 'ann' run already")):
+            refused = client.post(f"/v1/lanes/{lane}", json={"text": "x"})
+            assert said in problem(refused, 429)["detail"]
+            assert refused.headers["Retry-After"] == "10"
+        waits.go.set()
+
+
 def test_a_cancel_that_is_sent_again_under_its_key_stops_nothing_more(server: Server) -> None:
     key = {"Idempotency-Key": "7f3b0f5e-3f0a-4a41-9d3e-5b1f1c9c2a11"}
     with server.client() as client:
