@@ -240,6 +240,9 @@ def test_a_document_is_taken_in_as_a_body_or_a_form(server: Server) -> None:
             http.post("/v1/doc/files", content=b"a=b", headers={"Content-Type": "application/x-www-form-urlencoded"}),
             415,
         )
+        curl = {"Content-Type": "application/x-www-form-urlencoded"}
+        sent = http.post("/v1/doc/files?name=curl.md", content=b"# A=b&c", headers=curl)
+        assert (sent.status_code, sent.json()["source"]) == (200, "curl.md")
         places = http.post("/v1/doc/files?name=../../etc/passwd.md", content=b"# A").json()
         assert places["source"] == "passwd.md"
         assert http.post("/v1/doc/files?name=C:%5Cx%5Cb.md", content=b"# B").json()["source"] == "b.md"

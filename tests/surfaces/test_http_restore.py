@@ -25,7 +25,9 @@ from threefold.testing.fakes import Clock
 
 Open = Callable[..., threefold.Threefold]
 MARK = {"X-Threefold-Request": "1"}
-SEND = "/v1/restore?name=threefold-export.zip"
+SEND = "/v1/restore"
+# What curl says of a body that it was told no type of.
+CURL = {"Content-Type": "application/x-www-form-urlencoded"}
 
 
 def fill(db: threefold.Threefold, user: str) -> None:
@@ -82,7 +84,7 @@ def test_what_was_exported_is_taken_in_again_once(server: Server) -> None:
         key = {"Idempotency-Key": "r-1"}
         done = http.post(SEND, content=content, headers=key)
         assert done.json() == {
-            "user": "ann", "tenant": "default", "created": 5, "replaced": 0, "unchanged": 0, "files": 2,
+            "user": "ann", "tenant": "default", "from": {"user": "ann", "tenant": "default"}, "created": 5, "replaced": 0, "unchanged": 0, "files": 2,
         }  # fmt: skip
         assert everything(server.db, "ann") == before
         again = http.post(SEND, content=content, headers=key)
@@ -102,7 +104,8 @@ def test_it_goes_into_the_scope_of_who_asks_and_no_other(server: Server) -> None
         assert "an export of user 'bob'" in said
         assert "foreign=1" in said
         assert everything(server.db, "eve") == [[], [], [], []]
-        assert eve.post(f"{SEND}&foreign=1", content=content).json()["created"] == 5
+        taken = eve.post("/v1/restore?foreign=1", content=content, headers=CURL).json()
+        assert (taken["user"], taken["from"], taken["created"]) == ("eve", {"user": "bob", "tenant": "default"}, 5)
         assert everything(server.db, "eve") == bobs
         # Whosever it says that it is.
         parts = parts_of(content)
@@ -110,7 +113,7 @@ def test_it_goes_into_the_scope_of_who_asks_and_no_other(server: Server) -> None
         lines = parts["turns.jsonl"].replace(b'"conversation": "trip"', b'"conversation": "other"')
         forged = packed({**parts, "manifest.json": json.dumps(claims).encode(), "turns.jsonl": lines})
         for name in ("user", "tenant", "scope"):
-            problem(eve.post(f"{SEND}&{name}=bob", content=forged), 422)
+            problem(eve.post(f"{SEND}?{name}=bob", content=forged), 422)
         eve.post(SEND, content=forged)
         eve.delete("/v1/conv/conversations/trip")
     assert everything(server.db, "bob") == bobs
@@ -155,7 +158,7 @@ def test_what_is_no_export_is_refused(server: Server, content: bytes, said: str)
         assert said in detail
         assert "/tmp" not in detail
         problem(http.post("/v1/restore", content=b""), 422)
-        problem(http.post(f"{SEND}&foreign=2", content=content), 422)
+        problem(http.post("/v1/restore?foreign=2", content=content), 422)
 
 
 class Sheet:
@@ -215,7 +218,7 @@ def test_nothing_that_stands_in_it_breaks_anything(server: Server) -> None:
             content = sheet.made([fitting(forged)])
             user = f"user {number}"
             with server.client(server.token(user), **MARK) as own:
-                answered = own.post(f"{SEND}&foreign=1", content=content)
+                answered = own.post("/v1/restore?foreign=1", content=content)
                 statuses.add(answered.status_code)
                 assert answered.status_code in (200, 409, 422), (answered.text, forged)
                 # What was taken in can be read by its own routes.
