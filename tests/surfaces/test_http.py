@@ -225,6 +225,8 @@ def test_unknown_addresses_and_methods_are_told_as_problems(server: Server) -> N
                      "/nope", "/v2/mem/search", "/v1/%00/x", "/v1/mem%2Fsearch", "/v1/%ff/x", "/v1/mem/__init__",
                      "/v1/mem/resolve", "/v1/mem/_changed"):  # fmt: skip
             problem(http.get(path), 404)
+        assert "nothing at this address" in problem(http.get("/v1/nope"), 404)["detail"]
+        problem(http.get("/v1/refs/x", params={"size": "0000000001999999999"}), 422)
         for method, path, allowed in [
             ("PATCH", "/v1/mem/search", "GET, HEAD, POST"), ("GET", "/v1/mem/upsert", "POST"),
             ("POST", "/v1/services", "GET, HEAD"), ("DELETE", "/v1/mem/records", "GET, HEAD, POST"),

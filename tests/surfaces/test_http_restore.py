@@ -84,7 +84,8 @@ def test_what_was_exported_is_taken_in_again_once(server: Server) -> None:
         key = {"Idempotency-Key": "r-1"}
         done = http.post(SEND, content=content, headers=key)
         assert done.json() == {
-            "user": "ann", "tenant": "default", "from": {"user": "ann", "tenant": "default"}, "created": 5, "replaced": 0, "unchanged": 0, "files": 2,
+            "user": "ann", "tenant": "default", "from": {"user": "ann", "tenant": "default"},
+            "created": 5, "replaced": 0, "unchanged": 0, "files": 2,
         }  # fmt: skip
         assert everything(server.db, "ann") == before
         again = http.post(SEND, content=content, headers=key)

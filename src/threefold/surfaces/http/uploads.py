@@ -116,8 +116,10 @@ async def form_of(request: Request, most: int, files: int, fields: int) -> Async
     parser = _Whole(request.headers, pieces(), max_files=files, max_fields=fields, max_part_size=_ROOM)
     try:
         form = await parser.parse()
-    except MultiPartException:
-        said = f"the form is broken, or has more than {files} files or {fields} fields; send it whole, with a boundary"
+        for name, value in form.multi_items():
+            f"{name}{value if isinstance(value, str) else value.filename}".encode()
+    except (MultiPartException, UnicodeError):  # the latter of a charset that gives no text
+        said = f"the form is broken, or has more than {files} files or {fields} fields; send it whole, in UTF-8"
         raise Refused(400, said) from None
     try:
         yield form
