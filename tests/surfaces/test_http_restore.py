@@ -8,6 +8,7 @@ import io
 import json
 import random
 import struct
+import threading
 import zipfile
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -16,6 +17,7 @@ from typing import Any
 
 import pytest
 from http_server import Server, problem, served
+from waiting import wait_until
 
 import threefold
 from threefold.archive import Bounds
@@ -94,6 +96,30 @@ def test_what_was_exported_is_taken_in_again_once(server: Server) -> None:
         assert (form.json()["created"], form.json()["unchanged"]) == (0, 5)
     assert everything(server.db, "ann") == before
     assert server.db.user("ann").read("conv:fi:conv_trip.turn_1.user.attachments/map.txt") == b"the map of ann"
+
+
+@pytest.mark.parametrize("form", [False, True])
+def test_one_that_takes_too_long_goes_on_by_itself(
+    db: threefold.Threefold, monkeypatch: pytest.MonkeyPatch, form: bool
+) -> None:
+    fill(db, "ann")
+    with served(db) as server, server.client(**MARK) as http:
+        content = http.get("/v1/export").content
+    assert db.user("ann").forget()
+    told, done, restore = threading.Event(), [], threefold.restore
+
+    def slowly(*given: Any, **named: Any) -> Any:
+        assert told.wait(60)
+        done.append(restore(*given, **named))
+        return done[0]
+
+    monkeypatch.setattr(threefold, "restore", slowly)
+    with served(db, long_seconds=1) as server, server.client(**MARK) as http:
+        sent = {"files": {"file": ("export.zip", content)}} if form else {"content": content}
+        problem(http.post(SEND, **sent), 504)
+        told.set()
+        assert wait_until(lambda: done)
+    assert done[0].created == 5
 
 
 def test_it_goes_into_the_scope_of_who_asks_and_no_other(server: Server) -> None:

@@ -124,13 +124,14 @@ def _restore(upload: Upload, bounds: Bounds, visit: Visit) -> dict[str, Any]:
         raise InvalidInput(f"foreign {foreign[:20]!r} must be 1 to take in an export of somebody else, or 0")
     scope = visit.caller.scope
     try:
-        owner = read_owner(upload.file, bounds)
-        if foreign == "0" and owner.key != scope.owner.key:
-            raise Conflict(
-                f"the archive is an export of user {owner.user!r} of tenant {owner.tenant!r}, and you are "
-                f"{scope.user!r} of {scope.tenant!r}; send foreign=1 to take it in as yours"
-            )
-        done = threefold.restore(upload.file, visit.db, scope.user, scope.tenant, bounds=bounds)
+        with upload.kept() as file:
+            owner = read_owner(file, bounds)
+            if foreign == "0" and owner.key != scope.owner.key:
+                raise Conflict(
+                    f"the archive is an export of user {owner.user!r} of tenant {owner.tenant!r}, and you are "
+                    f"{scope.user!r} of {scope.tenant!r}; send foreign=1 to take it in as yours"
+                )
+            done = threefold.restore(file, visit.db, scope.user, scope.tenant, bounds=bounds)
     except IntegrityError as error:
         raise InvalidInput(str(error)) from None
     counts = {"created": done.created, "replaced": done.replaced, "unchanged": done.unchanged, "files": done.blobs}

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import tempfile
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import PurePosixPath
 from typing import IO, Any, Final, NamedTuple
 
@@ -38,6 +39,14 @@ class Upload(NamedTuple):
         """All of its bytes."""
         self.file.seek(0)
         return self.file.read()
+
+    @contextmanager
+    def kept(self) -> Iterator[IO[bytes]]:
+        """The file for a thread that may work on when the request is over, which closes its own."""
+        with os.fdopen(os.dup(self.file.fileno()), "rb") as file:
+            self.file.flush()
+            file.seek(0)
+            yield file
 
     def digest(self) -> bytes:
         """What tells it from others."""
