@@ -21,6 +21,7 @@ from threefold.errors import (
     NotFound,
     Purged,
     ThreefoldError,
+    TooMany,
     Unavailable,
 )
 from threefold.handle import Commons, Handle
@@ -63,6 +64,7 @@ __all__ = [
     "Service",
     "Threefold",
     "ThreefoldError",
+    "TooMany",
     "Tool",
     "Unavailable",
     "compare_stores",

@@ -34,6 +34,10 @@ class Conflict(ThreefoldError):
     """The write contradicts what is stored already; nothing was changed."""
 
 
+class TooMany(Conflict):
+    """Too much waits or runs already; once some of it has ended, the same is taken."""
+
+
 class Unavailable(ThreefoldError):
     """A store, file system or model could not be reached or is busy; trying again may help."""
 

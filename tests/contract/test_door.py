@@ -14,7 +14,7 @@ from doors import WAIT, Gate, Viewer, custom, played, said, sent, still, texts, 
 
 import threefold
 from threefold import Door, Kernel
-from threefold.errors import Conflict, Forbidden, InvalidInput, NotFound, Unavailable
+from threefold.errors import Conflict, Forbidden, InvalidInput, NotFound, TooMany, Unavailable
 from threefold.host import door as door_module
 from threefold.host.run import Run
 from threefold.realms.conv.lanes.values import Accepted
@@ -415,14 +415,14 @@ def test_what_is_too_much_is_refused_with_the_mend(db: threefold.Threefold) -> N
         kernel.agents.register(gate, name="gate")
         for n in range(2):
             await door.submit("wait", "alice", f"c{n}")
-        with pytest.raises(Conflict, match="2 conversations of 'alice' run already; let one end"):
+        with pytest.raises(TooMany, match="2 conversations of 'alice' run already; let one end"):
             await door.submit("wait", "alice", "c2")
         await door.submit("wait", "bob", "c0")
         with pytest.raises(Unavailable, match="3 conversations run in this process already; try again"):
             await door.submit("wait", "carol", "c0")
         for _ in range(2):
             await door.submit("more", "alice", "c0", kind="followup")
-        with pytest.raises(Conflict, match="2 submissions wait in conversation 'c0' already; let the turn"):
+        with pytest.raises(TooMany, match="2 submissions wait in conversation 'c0' already; let the turn"):
             await door.submit("more", "alice", "c0")
         await door.submit("more", "alice", "c1", kind="steer")
         with pytest.raises(InvalidInput, match="kind 'shout' must be one of prompt, followup, steer"):

@@ -20,6 +20,7 @@ from threefold.errors import (
     InvalidInput,
     NotFound,
     Purged,
+    TooMany,
     Unavailable,
 )
 from threefold.services import Caller
@@ -29,7 +30,7 @@ Open = Callable[..., threefold.Threefold]
 ERRORS: dict[str, tuple[type[Exception], int]] = {
     "gone": (NotFound, 404), "late": (Expired, 410), "purged": (Purged, 410), "not yours": (Forbidden, 403),
     "taken": (Conflict, 409), "off": (InvalidInput, 422), "busy": (Unavailable, 503), "damaged": (IntegrityError, 500),
-    "raised": (KeyError, 500),
+    "raised": (KeyError, 500), "many": (TooMany, 429),
 }  # fmt: skip
 
 
@@ -195,7 +196,7 @@ def test_each_error_has_its_status(server: Server, how: str) -> None:
         answered = http.get("/v1/task/fail", params={"how": how})
     said = problem(answered, status)
     assert ("/secret/place" in said["detail"]) == (status != 500)  # an app's own words, but not of what it did not mean
-    assert (answered.headers.get("retry-after") is not None) == (status == 503)
+    assert (answered.headers.get("retry-after") is not None) == (status in (429, 503))
 
 
 def test_what_is_malformed_is_told(server: Server) -> None:
@@ -224,6 +225,8 @@ def test_unknown_addresses_and_methods_are_told_as_problems(server: Server) -> N
                      "/nope", "/v2/mem/search", "/v1/%00/x", "/v1/mem%2Fsearch", "/v1/%ff/x", "/v1/mem/__init__",
                      "/v1/mem/resolve", "/v1/mem/_changed"):  # fmt: skip
             problem(http.get(path), 404)
+        assert "nothing at this address" in problem(http.get("/v1/nope"), 404)["detail"]
+        problem(http.get("/v1/refs/x", params={"size": "0000000001999999999"}), 422)
         for method, path, allowed in [
             ("PATCH", "/v1/mem/search", "GET, HEAD, POST"), ("GET", "/v1/mem/upsert", "POST"),
             ("POST", "/v1/services", "GET, HEAD"), ("DELETE", "/v1/mem/records", "GET, HEAD, POST"),

@@ -240,6 +240,13 @@ def test_a_document_is_taken_in_as_a_body_or_a_form(server: Server) -> None:
             http.post("/v1/doc/files", content=b"a=b", headers={"Content-Type": "application/x-www-form-urlencoded"}),
             415,
         )
+        for charset, text in (("undefined", b"x"), ("utf-7", b"+2AA-")):
+            form = b'--X\r\nContent-Disposition: form-data; name="turn"\r\n\r\n' + text + b"\r\n--X--\r\n"
+            odd = {"Content-Type": f"multipart/form-data; boundary=X; charset={charset}"}
+            assert "UTF-8" in problem(http.post("/v1/turns", content=form, headers=odd), 400)["detail"]
+        curl = {"Content-Type": "application/x-www-form-urlencoded"}
+        sent = http.post("/v1/doc/files?name=curl.md", content=b"# A=b&c", headers=curl)
+        assert (sent.status_code, sent.json()["source"]) == (200, "curl.md")
         places = http.post("/v1/doc/files?name=../../etc/passwd.md", content=b"# A").json()
         assert places["source"] == "passwd.md"
         assert http.post("/v1/doc/files?name=C:%5Cx%5Cb.md", content=b"# B").json()["source"] == "b.md"

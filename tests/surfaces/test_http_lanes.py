@@ -166,6 +166,83 @@ def test_what_waits_is_withdrawn_by_its_address(server: Server) -> None:
         assert gone == [{"submission": more[0]["submission"]}]
 
 
+def test_an_agent_is_named_in_the_query_or_the_body_of_every_call(server: Server) -> None:
+    with server.client() as client:
+        waits = Waits()
+        server.live.kernel.agents.register(Agent("waits", "waits", executor=waits))
+        viewer, here = Viewer(server, agent="waits"), "/v1/lanes/trip"
+        assert client.post(f"{here}?agent=waits", json={"text": "Plan"}).json()["joined"] == "opened"
+        assert waits.begun.wait(30)
+        problem(client.post(f"{here}?agent=waits", json={"text": "x", "agent": "other"}), 422)
+        problem(client.post(f"{here}/cancel?agent=waits", json={"agent": "other"}), 422)
+        both = client.post(f"{here}?agent=waits", json={"text": "by 電車", "agent": "waits"})
+        assert both.json()["joined"] == "queued"
+        for method, path in (
+            ("GET", ""),
+            ("POST", ""),
+            ("POST", "/cancel"),
+            ("GET", "/events"),
+            ("DELETE", "/submissions/x"),
+        ):
+            for query in ("agnet=waits", "agent=waits&agent=other"):
+                body = {"json": {"text": "x"} if not path else {}} if method == "POST" else {}
+                assert "query" in problem(client.request(method, f"{here}{path}?{query}", **body), 422)["detail"]
+        assert client.post(f"{here}/cancel?agent=waits", json={}).json() == {"cancelled": True}
+        waits.go.set()
+        viewer.ends(2)
+
+
+def test_too_much_at_once_says_when_to_send_it_again(db: threefold.Threefold) -> None:
+    waits = Waits()
+    with served(db, [waits], waiting=1, user_lanes=1) as server, server.client() as client:
+        client.post("/v1/lanes/trip", json={"text": "Plan"})
+        assert waits.begun.wait(30)
+        assert client.post("/v1/lanes/trip", json={"text": "waits"}).status_code == 202
+        for lane, said in (("trip", "1 submissions wait"), ("other", "1 conversations of 'ann' run already")):
+            refused = client.post(f"/v1/lanes/{lane}", json={"text": "x"})
+            assert said in problem(refused, 429)["detail"]
+            assert refused.headers["Retry-After"] == "10"
+        waits.go.set()
+
+
+def test_a_cancel_that_is_sent_again_under_its_key_stops_nothing_more(server: Server) -> None:
+    key = {"Idempotency-Key": "7f3b0f5e-3f0a-4a41-9d3e-5b1f1c9c2a11"}
+    with server.client() as client:
+        waits = Waits()
+        server.live.kernel.agents.register(Agent("waits", "waits", executor=waits))
+        viewer, next_ = Viewer(server, agent="waits"), {"text": "next", "agent": "waits", "kind": "followup"}
+        client.post("/v1/lanes/trip", json={"text": "Plan", "agent": "waits"})
+        assert waits.begun.wait(30)
+        client.post("/v1/lanes/trip", json=next_)
+        first = client.post("/v1/lanes/trip/cancel", json={"agent": "waits"}, headers=key)
+        viewer.ends()
+        again = client.post("/v1/lanes/trip/cancel", json={"agent": "waits"}, headers=key)
+        assert (first.json(), again.json()) == ({"cancelled": True}, {"cancelled": True})
+        assert ("Idempotency-Replayed" in first.headers, again.headers["Idempotency-Replayed"]) == (False, "true")
+        problem(client.post("/v1/lanes/trip/cancel", json={"agent": "waits", "turn": "x"}, headers=key), 409)
+        waits.go.set()
+        viewer.ends(2)
+        turns = {turn.status for turn in server.db.user("ann").conv.turns("trip")}
+        assert turns == {"cancelled", "completed"}
+
+
+def test_a_withdrawal_that_is_sent_again_under_its_key_is_answered_the_same(server: Server) -> None:
+    key = {"Idempotency-Key": "9f3b0f5e-3f0a-4a41-9d3e-5b1f1c9c2a11"}
+    with server.client() as client:
+        waits = Waits()
+        server.live.kernel.agents.register(Agent("waits", "waits", executor=waits))
+        viewer = Viewer(server, agent="waits")
+        client.post("/v1/lanes/trip", json={"text": "Plan", "agent": "waits"})
+        assert waits.begun.wait(30)
+        sent = client.post("/v1/lanes/trip", json={"text": "by 電車", "agent": "waits"}).json()
+        here = f"/v1/lanes/trip/submissions/{sent['submission']}?agent=waits"
+        first, again = (client.delete(here, headers=key) for _ in range(2))
+        assert (first.status_code, first.json()["text"]) == (200, "by 電車")
+        assert (again.content, again.headers["Idempotency-Replayed"]) == (first.content, "true")
+        waits.go.set()
+        viewer.ends()
+
+
 @pytest.mark.parametrize(
     ("body", "status"),
     [
@@ -202,3 +279,5 @@ def test_a_lane_is_its_owners_and_needs_the_grants_of_what_an_answer_shows(serve
     app = server.token("bob", grants=["*:read", "conv:write"], app="one")
     with server.client(app) as bob:
         problem(bob.post("/v1/lanes/trip", json={"text": "x"}), 403)
+        problem(bob.get("/v1/lanes/trip"), 403)
+        problem(bob.get("/v1/lanes/trip/events"), 403)

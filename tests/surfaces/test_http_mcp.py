@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import httpx2
@@ -132,3 +134,75 @@ def test_who_may_not_come_in_is_told_as_elsewhere(server: Server) -> None:
             answered = http.post("/mcp", content=wrong, headers={"Content-Type": "application/json"})
             assert answered.status_code < 500
             assert "Traceback" not in answered.text
+
+
+async def listening(server: Server, secret: str, begun: asyncio.Event) -> None:
+    """Listen for changes until the stream ends."""
+    async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {secret}"}, timeout=60) as http:
+        transport = streamable_http_client(f"{server.url}/mcp", http_client=http)
+        async with Client(transport, mode="auto") as client, client.listen(tools_list_changed=True) as events:
+            begun.set()
+            async for _ in events:
+                pass
+
+
+async def listens(server: Server, secret: str) -> asyncio.Task[None]:
+    begun = asyncio.Event()
+    made = asyncio.ensure_future(listening(server, secret, begun))
+    there = asyncio.ensure_future(begun.wait())
+    await asyncio.wait((made, there), timeout=30, return_when=asyncio.FIRST_COMPLETED)
+    there.cancel()
+    return made
+
+
+def test_who_listens_is_counted_as_a_stream_and_keeps_no_other_out(db: threefold.Threefold) -> None:
+    async def work(server: Server) -> None:
+        bob = server.token("bob", grants=["mem:read"])
+        open_ = [await listens(server, bob) for _ in range(2)]
+        assert not any(each.done() for each in open_)
+        with pytest.raises((MCPError, ExceptionGroup)):
+            await (await listens(server, bob))
+        async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {server.token()}"}, timeout=60) as http:
+            assert (await http.get(f"{server.url}/v1/whoami")).status_code == 200
+        for each in open_:
+            each.cancel()
+        await asyncio.wait(open_)
+
+    with served(db, concurrent=1, own_streams=2) as server:
+        asyncio.run(work(server))
+
+
+def test_who_listens_is_told_no_more_once_the_token_is_revoked(
+    db: threefold.Threefold, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("threefold.surfaces.http.streams.QUIET", 0.05)
+
+    async def work(server: Server) -> None:
+        made = server.db.tokens.create("bob", grants=["mem:read"])
+        listener = await listens(server, made.secret)
+        assert not listener.done()
+        server.db.tokens.revoke(made.token.id)
+        assert (await asyncio.wait((listener,), timeout=30))[0]
+        with suppress(Exception):
+            listener.result()
+
+    with served(db) as server:
+        asyncio.run(work(server))
+
+
+def test_who_listens_keeps_no_server_from_ending(db: threefold.Threefold, caplog: pytest.LogCaptureFixture) -> None:
+    begun = threading.Event()
+
+    async def work(server: Server, secret: str) -> None:
+        listener = await listens(server, secret)
+        begun.set()
+        await asyncio.wait((listener,), timeout=60)
+        listener.exception()
+
+    with served(db) as server:
+        thread = threading.Thread(target=asyncio.run, args=(work(server, server.token()),), daemon=True)
+        thread.start()
+        assert begun.wait(30)
+    thread.join(60)
+    assert not thread.is_alive()
+    assert "graceful shutdown exceeded" not in caplog.text

@@ -8,6 +8,7 @@ import io
 import json
 import random
 import struct
+import threading
 import zipfile
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -16,6 +17,7 @@ from typing import Any
 
 import pytest
 from http_server import Server, problem, served
+from waiting import wait_until
 
 import threefold
 from threefold.archive import Bounds
@@ -25,7 +27,9 @@ from threefold.testing.fakes import Clock
 
 Open = Callable[..., threefold.Threefold]
 MARK = {"X-Threefold-Request": "1"}
-SEND = "/v1/restore?name=threefold-export.zip"
+SEND = "/v1/restore"
+# What curl says of a body that it was told no type of.
+CURL = {"Content-Type": "application/x-www-form-urlencoded"}
 
 
 def fill(db: threefold.Threefold, user: str) -> None:
@@ -82,7 +86,8 @@ def test_what_was_exported_is_taken_in_again_once(server: Server) -> None:
         key = {"Idempotency-Key": "r-1"}
         done = http.post(SEND, content=content, headers=key)
         assert done.json() == {
-            "user": "ann", "tenant": "default", "created": 5, "replaced": 0, "unchanged": 0, "files": 2,
+            "user": "ann", "tenant": "default", "from": {"user": "ann", "tenant": "default"},
+            "created": 5, "replaced": 0, "unchanged": 0, "files": 2,
         }  # fmt: skip
         assert everything(server.db, "ann") == before
         again = http.post(SEND, content=content, headers=key)
@@ -91,6 +96,30 @@ def test_what_was_exported_is_taken_in_again_once(server: Server) -> None:
         assert (form.json()["created"], form.json()["unchanged"]) == (0, 5)
     assert everything(server.db, "ann") == before
     assert server.db.user("ann").read("conv:fi:conv_trip.turn_1.user.attachments/map.txt") == b"the map of ann"
+
+
+@pytest.mark.parametrize("form", [False, True])
+def test_one_that_takes_too_long_goes_on_by_itself(
+    db: threefold.Threefold, monkeypatch: pytest.MonkeyPatch, form: bool
+) -> None:
+    fill(db, "ann")
+    with served(db) as server, server.client(**MARK) as http:
+        content = http.get("/v1/export").content
+    assert db.user("ann").forget()
+    told, done, restore = threading.Event(), [], threefold.restore
+
+    def slowly(*given: Any, **named: Any) -> Any:
+        assert told.wait(60)
+        done.append(restore(*given, **named))
+        return done[0]
+
+    monkeypatch.setattr(threefold, "restore", slowly)
+    with served(db, long_seconds=1) as server, server.client(**MARK) as http:
+        sent = {"files": {"file": ("export.zip", content)}} if form else {"content": content}
+        problem(http.post(SEND, **sent), 504)
+        told.set()
+        assert wait_until(lambda: done)
+    assert done[0].created == 5
 
 
 def test_it_goes_into_the_scope_of_who_asks_and_no_other(server: Server) -> None:
@@ -102,7 +131,8 @@ def test_it_goes_into_the_scope_of_who_asks_and_no_other(server: Server) -> None
         assert "an export of user 'bob'" in said
         assert "foreign=1" in said
         assert everything(server.db, "eve") == [[], [], [], []]
-        assert eve.post(f"{SEND}&foreign=1", content=content).json()["created"] == 5
+        taken = eve.post("/v1/restore?foreign=1", content=content, headers=CURL).json()
+        assert (taken["user"], taken["from"], taken["created"]) == ("eve", {"user": "bob", "tenant": "default"}, 5)
         assert everything(server.db, "eve") == bobs
         # Whosever it says that it is.
         parts = parts_of(content)
@@ -110,7 +140,7 @@ def test_it_goes_into_the_scope_of_who_asks_and_no_other(server: Server) -> None
         lines = parts["turns.jsonl"].replace(b'"conversation": "trip"', b'"conversation": "other"')
         forged = packed({**parts, "manifest.json": json.dumps(claims).encode(), "turns.jsonl": lines})
         for name in ("user", "tenant", "scope"):
-            problem(eve.post(f"{SEND}&{name}=bob", content=forged), 422)
+            problem(eve.post(f"{SEND}?{name}=bob", content=forged), 422)
         eve.post(SEND, content=forged)
         eve.delete("/v1/conv/conversations/trip")
     assert everything(server.db, "bob") == bobs
@@ -155,7 +185,7 @@ def test_what_is_no_export_is_refused(server: Server, content: bytes, said: str)
         assert said in detail
         assert "/tmp" not in detail
         problem(http.post("/v1/restore", content=b""), 422)
-        problem(http.post(f"{SEND}&foreign=2", content=content), 422)
+        problem(http.post("/v1/restore?foreign=2", content=content), 422)
 
 
 class Sheet:
@@ -215,7 +245,7 @@ def test_nothing_that_stands_in_it_breaks_anything(server: Server) -> None:
             content = sheet.made([fitting(forged)])
             user = f"user {number}"
             with server.client(server.token(user), **MARK) as own:
-                answered = own.post(f"{SEND}&foreign=1", content=content)
+                answered = own.post("/v1/restore?foreign=1", content=content)
                 statuses.add(answered.status_code)
                 assert answered.status_code in (200, 409, 422), (answered.text, forged)
                 # What was taken in can be read by its own routes.

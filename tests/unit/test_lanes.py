@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from threefold.errors import Conflict, IntegrityError, InvalidInput, NotFound
+from threefold.errors import Conflict, IntegrityError, InvalidInput, NotFound, TooMany
 from threefold.realms.conv.lanes import changing, keeping
 from threefold.realms.conv.lanes.arriving import draft
 from threefold.realms.conv.lanes.values import Attached, Key, Lane, LaneView, Sent
@@ -67,10 +67,10 @@ def test_a_steer_joins_the_turn_that_runs_until_that_takes_no_more() -> None:
 
 def test_limits_of_what_waits_and_of_what_interrupts() -> None:
     lane = accepted(running("a"), *"bcd", most=3)
-    with pytest.raises(Conflict, match="3 submissions wait in conversation 'trip' already"):
+    with pytest.raises(TooMany, match="3 submissions wait in conversation 'trip' already"):
         accepted(lane, "e", most=3)
     lane = accepted(lane, *"xyz", kind="steer", most=3)
-    with pytest.raises(Conflict, match="this turn was interrupted 3 times; let it end, or cancel it"):
+    with pytest.raises(TooMany, match="this turn was interrupted 3 times; let it end, or cancel it"):
         accepted(lane, "w", kind="steer", most=3)
 
 

@@ -11,7 +11,7 @@ from contextlib import aclosing, suppress
 from datetime import timedelta
 from typing import Any, Final, ParamSpec, Self, TypeVar
 
-from threefold.errors import Conflict, InvalidInput, ThreefoldError, Unavailable
+from threefold.errors import Conflict, InvalidInput, ThreefoldError, TooMany, Unavailable
 from threefold.host.holding import Hold
 from threefold.host.kernel import Kernel
 from threefold.host.live import LaneEvent, Position
@@ -141,8 +141,9 @@ class Door:
 
         Raises:
             InvalidInput: an argument is malformed or too large. NotFound: no such agent. Forbidden: the conversation is
-            another app's. Conflict: its thread is archived, too much waits, too many lanes of the owner run, or the key
-            was used for something else. Unavailable: too many lanes run, the door is closed, or the store is busy.
+            another app's. TooMany (a Conflict): too much waits, or too many lanes of the owner run. Conflict: its
+            thread is archived, or the key was used for something else. Unavailable: too many lanes run, the door is
+            closed, or the store is busy.
         """
         if self._closed:
             raise Unavailable("the door is closed; start it, or send this again to another process")
@@ -274,11 +275,11 @@ class Door:
         """Refuse to run one more lane than is allowed.
 
         Raises:
-            Unavailable: too many run. Conflict: too many of the owner do.
+            Unavailable: too many run. TooMany: too many of the owner do.
         """
         mine = sum(each.scope.key == key.scope.key for each in self._tasks.copy())
         if mine >= self._most_of_user:
-            raise Conflict(f"{mine} conversations of {key.scope.user!r} run already; let one end, or cancel it")
+            raise TooMany(f"{mine} conversations of {key.scope.user!r} run already; let one end, or cancel it")
         if len(self._tasks) >= self._most:
             raise Unavailable(f"{self._most} conversations run in this process already; try again in a moment")
 

@@ -48,7 +48,7 @@ def application(
         InvalidInput, Conflict: an agent is none, or two have one name.
     """
     desk, metrics, tracing = Desk(db, settings), Metrics(), Tracing.configured()
-    protocol, live = Protocol(db, settings.json_bytes), Live(db, agents, settings)
+    protocol, live = Protocol(db, settings.json_bytes), Live(db, agents, settings, desk.streams)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:

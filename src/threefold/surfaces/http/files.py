@@ -24,11 +24,12 @@ from threefold.services import Caller
 from threefold.surfaces.http.desk import Visit, desk_of
 from threefold.surfaces.http.operations import request_of, respond
 from threefold.surfaces.http.routing import Exact
-from threefold.surfaces.http.uploads import Upload, chosen, received, refuse_no_file
+from threefold.surfaces.http.uploads import Upload, chosen, received
 
 _DOCUMENT: Final = ("source", "title", "metadata", "strategy", "chunk_tokens", "overlap")
 _HISTORY: Final = ("kind",)
 _ARCHIVE: Final = ("foreign",)
+_EXPORT: Final = "threefold-export.zip"
 # What an archive unpacks to is at most so many times what may be sent.
 _PACKED: Final = 8
 # An export has everything of these.
@@ -49,7 +50,6 @@ async def _document(request: Request) -> Response:
     desk = desk_of(request)
     guest = await desk.admit(request)
     guest.caller.need("doc:write")
-    refuse_no_file(request)
     async with received(request, desk.settings.file_bytes) as upload:
         told = request_of(request, await asyncio.to_thread(upload.digest))
         return await respond(request, guest, partial(_ingest, upload), told, slow=True)
@@ -85,7 +85,6 @@ async def _history(request: Request) -> Response:
     desk = desk_of(request)
     guest = await desk.admit(request)
     guest.caller.need("conv:write")
-    refuse_no_file(request)
     async with received(request, desk.settings.import_bytes) as upload:
         told = request_of(request, await asyncio.to_thread(upload.digest))
         return await respond(request, guest, partial(_import, upload), told, slow=True)
@@ -112,9 +111,8 @@ async def _archive(request: Request) -> Response:
     desk = desk_of(request)
     guest = await desk.admit(request)
     _check_whole(guest.caller, "write")
-    refuse_no_file(request)
     most = desk.settings.import_bytes
-    async with received(request, most) as upload:
+    async with received(request, most, _EXPORT) as upload:
         told = request_of(request, await asyncio.to_thread(upload.digest))
         return await respond(request, guest, partial(_restore, upload, Bounds(_PACKED * most)), told, slow=True)
 
@@ -126,17 +124,19 @@ def _restore(upload: Upload, bounds: Bounds, visit: Visit) -> dict[str, Any]:
         raise InvalidInput(f"foreign {foreign[:20]!r} must be 1 to take in an export of somebody else, or 0")
     scope = visit.caller.scope
     try:
-        owner = read_owner(upload.file, bounds)
-        if foreign == "0" and owner.key != scope.owner.key:
-            raise Conflict(
-                f"the archive is an export of user {owner.user!r} of tenant {owner.tenant!r}, and you are "
-                f"{scope.user!r} of {scope.tenant!r}; send foreign=1 to take it in as yours"
-            )
-        done = threefold.restore(upload.file, visit.db, scope.user, scope.tenant, bounds=bounds)
+        with upload.kept() as file:
+            owner = read_owner(file, bounds)
+            if foreign == "0" and owner.key != scope.owner.key:
+                raise Conflict(
+                    f"the archive is an export of user {owner.user!r} of tenant {owner.tenant!r}, and you are "
+                    f"{scope.user!r} of {scope.tenant!r}; send foreign=1 to take it in as yours"
+                )
+            done = threefold.restore(file, visit.db, scope.user, scope.tenant, bounds=bounds)
     except IntegrityError as error:
         raise InvalidInput(str(error)) from None
     counts = {"created": done.created, "replaced": done.replaced, "unchanged": done.unchanged, "files": done.blobs}
-    return {"user": owner.user, "tenant": owner.tenant, **counts}
+    whose = {"user": owner.user, "tenant": owner.tenant}
+    return {"user": scope.user, "tenant": scope.tenant, "from": whose, **counts}
 
 
 def _check_whole(caller: Caller, act: str) -> None:
@@ -156,7 +156,7 @@ async def _export(request: Request) -> Response:
     guest = await desk.admit(request)
     _check_whole(guest.caller, "read")
     folder = await asyncio.to_thread(partial(tempfile.TemporaryDirectory, prefix="threefold-export-"))
-    path = Path(folder.name) / "threefold-export.zip"
+    path = Path(folder.name) / _EXPORT
     try:
         await desk.do(guest, lambda visit: visit.handle.export(path), slow=True)
     except BaseException:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -21,13 +22,12 @@ from threefold.host.door import Door
 from threefold.host.kernel import Kernel
 from threefold.host.live import Position
 from threefold.model.kinds import SubmissionKind
-from threefold.services import Caller
 from threefold.surfaces.http.desk import desk_of, media_of
 from threefold.surfaces.http.gate import Guest
-from threefold.surfaces.http.operations import KEY, json_body
+from threefold.surfaces.http.operations import KEY, json_body, request_of, respond
 from threefold.surfaces.http.routing import Exact
 from threefold.surfaces.http.settings import Settings
-from threefold.surfaces.http.streams import STREAM, Stream
+from threefold.surfaces.http.streams import STREAM, Stream, Streams
 from threefold.surfaces.http.uploads import form_of, plain_name
 
 T = TypeVar("T")
@@ -61,7 +61,8 @@ class Cancelled(msgspec.Struct, forbid_unknown_fields=True):
 class Live:
     """The door of a server, open while it runs, and the agents behind it."""
 
-    def __init__(self, db: Threefold, agents: Iterable[Agent | Executor], settings: Settings) -> None:
+    def __init__(self, db: Threefold, agents: Iterable[Agent | Executor], settings: Settings, streams: Streams) -> None:
+        self._streams = streams
         self.kernel = Kernel(db)
         for each in agents:
             self.kernel.agents.register(each)
@@ -78,6 +79,7 @@ class Live:
 
     async def end(self) -> None:
         """Accept no more, end the streams of viewers, and let turns end; what waits stays for the next start."""
+        self._streams.close()
         await self.door.close(_PATIENCE)
 
 
@@ -111,13 +113,13 @@ async def _submit(request: Request, guest: Guest) -> Response:
             files = [(plain_name(each.filename or ""), await each.read(), each.content_type) for each in _uploads(form)]
     else:
         given = _read(await json_body(request), Submission)
-    owner, tenant, _ = _whose(request, guest)
+    owner, tenant, agent = _whose(request, guest, given.agent)
     accepted = await _door(request).submit(
         given.text,
         owner,
         request.path_params["conversation"],
         given.kind,
-        given.agent,
+        agent,
         tenant,
         files,
         given.context,
@@ -129,10 +131,15 @@ async def _submit(request: Request, guest: Guest) -> Response:
 
 async def _cancel(request: Request) -> Response:
     guest = await _admitted(request, "conv:write")
-    given = _read(await json_body(request) or b"{}", Cancelled)
-    owner, tenant, _ = _whose(request, guest)
-    stopped = await _door(request).cancel(owner, request.path_params["conversation"], given.turn, tenant, given.agent)
-    return JSONResponse({"cancelled": stopped})
+    body = await json_body(request)
+    given = _read(body, Cancelled)
+    owner, tenant, agent = _whose(request, guest, given.agent)
+    conversation = request.path_params["conversation"]
+
+    async def cancelled() -> dict[str, Any]:
+        return {"cancelled": await _door(request).cancel(owner, conversation, given.turn, tenant, agent)}
+
+    return await _once(request, guest, body, cancelled)
 
 
 async def _withdraw(request: Request) -> Response:
@@ -140,8 +147,26 @@ async def _withdraw(request: Request) -> Response:
     guest = await _admitted(request, "conv:write")
     owner, tenant, agent = _whose(request, guest)
     named = request.path_params
-    sent = await _door(request).withdraw(owner, named["conversation"], named["submission"], tenant, agent)
-    return JSONResponse(sent.as_json())
+
+    async def withdrawn() -> dict[str, Any]:
+        return (
+            await _door(request).withdraw(owner, named["conversation"], named["submission"], tenant, agent)
+        ).as_json()
+
+    return await _once(request, guest, b"", withdrawn)
+
+
+async def _once(
+    request: Request, guest: Guest, body: bytes, work: Callable[[], Coroutine[Any, Any, dict[str, Any]]]
+) -> Response:
+    """Answer with what `work` gives; with a key it is done once."""
+    if KEY not in request.headers:
+        return JSONResponse(await work())
+    loop = asyncio.get_running_loop()
+    # A thread keeps the key; the door works on the loop.
+    return await respond(
+        request, guest, lambda _: asyncio.run_coroutine_threadsafe(work(), loop).result(), request_of(request, body)
+    )
 
 
 async def _events(request: Request) -> Response:
@@ -151,7 +176,7 @@ async def _events(request: Request) -> Response:
     """
     desk = desk_of(request)
     guest = await _admitted(request, "conv:read")
-    owner, tenant, agent = _whose(request, guest)
+    owner, tenant, agent = _whose(request, guest, known=("agent", "after"))
     after = request.headers.get("last-event-id") or request.query_params.get("after")
     conversation = request.path_params["conversation"]
     if after is not None:
@@ -171,23 +196,33 @@ async def _admitted(request: Request, grant: str) -> Guest:
         Refused, Forbidden: they may not.
     """
     guest = await desk_of(request).admit(request)
-    guest.caller.need(grant)
-    if grant == "conv:write":
-        _check_sees(guest.caller)
+    for each in (grant, *(_SEEN if grant == "conv:write" else ())):
+        guest.caller.need(each)
+    if guest.caller.scope.app is not None:
+        raise Forbidden("a token of one app opens no lanes: answers are made of all that its user may see")
     return guest
 
 
-def _check_sees(caller: Caller) -> None:
-    for grant in _SEEN:
-        caller.need(grant)
-    if caller.scope.app is not None:
-        raise Forbidden("a token of one app opens no lanes: answers are made of all that its user may see")
+def _whose(
+    request: Request, guest: Guest, said: str | None = None, known: tuple[str, ...] = ("agent",)
+) -> tuple[str, str, str | None]:
+    """Whose lane: the owner, the tenant, and the agent that was named in the query, or `said` in the body.
 
-
-def _whose(request: Request, guest: Guest) -> tuple[str, str, str | None]:
-    """Whose lane: the owner, the tenant, and the agent that was named."""
-    scope = guest.caller.scope
-    return scope.user, scope.tenant, request.query_params.get("agent")
+    Raises:
+        InvalidInput: the two differ, or the query has something twice, or that is not `known`.
+    """
+    query = request.query_params
+    for name in query:
+        if name not in known:
+            raise InvalidInput(f"{name[:100]} is unknown in the query here; known are {', '.join(known)}")
+        if len(query.getlist(name)) > 1:
+            raise InvalidInput(f"{name} stands in the query twice; give it once")
+    scope, agent = guest.caller.scope, query.get("agent", said)
+    if said is not None and agent != said:
+        raise InvalidInput(
+            f"agent {said[:100]!r} in the body is another than in the query; name the same, or one alone"
+        )
+    return scope.user, scope.tenant, agent
 
 
 def _door(request: Request) -> Door:

@@ -7,6 +7,7 @@ import multiprocessing
 import time
 from array import array
 from collections.abc import AsyncIterator, Callable, MutableSequence
+from contextlib import ExitStack
 from hashlib import blake2b
 from typing import Final
 
@@ -22,6 +23,7 @@ _PLACES: Final = 8
 _FIELDS: Final = 3
 # What answers without doing work.
 _FREE: Final = ("/health", "/ready", "/metrics")
+_STAYING: Final = "threefold.staying"
 
 
 async def chunks(request: Request, most: int, seconds: float) -> AsyncIterator[bytes]:
@@ -121,11 +123,19 @@ class Crowd:
             refused = Refused(503, f"{self._most} requests are being answered; ask again in a moment")
             await of_refusal(refused, scope["threefold.request"])(scope, receive, send)
             return
-        self._here += 1
-        try:
+        with ExitStack() as staying:
+            self._here += 1
+            staying.callback(self._leave)
+            scope[_STAYING] = staying
             await self._app(scope, receive, send)
-        finally:
-            self._here -= 1
+
+    def _leave(self) -> None:
+        self._here -= 1
+
+
+def leave_crowd(request: Request) -> None:
+    """Count a request no more: it became a stream, which is counted among those."""
+    request.scope[_STAYING].close()
 
 
 def _is_stream(scope: Scope) -> bool:

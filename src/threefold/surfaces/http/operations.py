@@ -28,6 +28,7 @@ from threefold.surfaces.http.routing import Exact, check_method
 METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE")
 KEY: Final = "idempotency-key"
 _MAX_KEY: Final = 255
+_NOWHERE: Final = "there is nothing at this address; /v1/openapi.json has what there is, /v1/services introduces it"
 
 
 class Asked(NamedTuple):
@@ -68,7 +69,12 @@ async def _operation(request: Request) -> Response:
     desk = desk_of(request)
     guest = await desk.admit(request)
     operation, namespace = request.path_params["operation"], request.path_params.get("namespace", ALL)
-    reads = desk.db.services(guest.caller).operation(namespace, operation).access == "read"
+    try:
+        reads = desk.db.services(guest.caller).operation(namespace, operation).access == "read"
+    except NotFound:
+        if namespace != ALL:
+            raise
+        raise NotFound(_NOWHERE) from None
     request.scope["threefold.route"] = f"/v1/{operation}" if namespace == ALL else f"/v1/{namespace}/{operation}"
     check_method(request.method, ("GET", "HEAD", "POST") if reads else ("POST",))
     return await answer(request, guest, namespace, operation, {})
@@ -143,4 +149,4 @@ def _call(asked: Asked, visit: Visit) -> Any:
 async def nowhere(request: Request) -> Response:
     """What is asked for an address that nothing is at."""
     await desk_of(request).admit(request)
-    raise NotFound("there is nothing at this address; /v1/openapi.json has what there is, /v1/services introduces it")
+    raise NotFound(_NOWHERE)

@@ -60,8 +60,11 @@ _IMPORTED: Final = {
 _COUNTS: Final = {name: {"type": "integer"} for name in ("created", "replaced", "unchanged", "files")}
 _RESTORED: Final = {
     "type": "object",
-    "required": ["user", "tenant", *_COUNTS],
-    "properties": {"user": _TEXT, "tenant": _TEXT, **_COUNTS},
+    "required": ["user", "tenant", "from", *_COUNTS],
+    "properties": {
+        "user": _TEXT, "tenant": _TEXT, **_COUNTS,
+        "from": {"type": "object", "required": ["user", "tenant"], "properties": {"user": _TEXT, "tenant": _TEXT}},
+    },
 }  # fmt: skip
 _CAPABILITY: Final = {
     "type": "object", "required": ["id", "description", "confidence"],
@@ -153,7 +156,6 @@ OTHERS: Final[Mapping[str, Mapping[str, Any]]] = {
         "description": "Needs every grant to write, and a token of no app or agent. What is there stays.",
         "x-grant": "conv:write",
         "parameters": [
-            _query("name", _TEXT, "what the file is called, where it is the body"),
             _query("foreign", {"type": "string", "enum": ["0", "1"]}, "1 takes in the export of another user"),
         ],
         "requestBody": _form("foreign"),
@@ -173,7 +175,7 @@ OTHERS: Final[Mapping[str, Mapping[str, Any]]] = {
         "post": {
             "operationId": "lane_submit", "summary": "Send something to a conversation; it is kept when this answers",
             "description": "Needs conv:read, mem:read, doc:read and cnv:read too: answers are made of these.",
-            "x-grant": "conv:write", "tags": ["lanes"], "parameters": [_CONVERSATION],
+            "x-grant": "conv:write", "tags": ["lanes"], "parameters": [_CONVERSATION, _AGENT],
             "requestBody": {"required": True, "content": {
                 "application/json": {"schema": schema_of(Submission)},
                 "multipart/form-data": {"schema": _SUBMISSION_FORM},
@@ -183,7 +185,7 @@ OTHERS: Final[Mapping[str, Mapping[str, Any]]] = {
     },
     "/v1/lanes/{conversation}/cancel": {"post": {
         "operationId": "lane_cancel", "summary": "Stop the turn that runs", "x-grant": "conv:write", "tags": ["lanes"],
-        "parameters": [_CONVERSATION],
+        "parameters": [_CONVERSATION, _AGENT],
         "requestBody": {"content": {"application/json": {"schema": schema_of(Cancelled)}}},
         "responses": {"200": _gives(_OBJECT)},
     }},

@@ -16,12 +16,14 @@ from threefold.errors import (
     NotFound,
     Purged,
     ThreefoldError,
+    TooMany,
     Unavailable,
 )
 from threefold.surfaces.wording import told
 
 MEDIA: Final = "application/problem+json"
 RETRY: Final = {"Retry-After": "1"}
+LATER: Final = {"Retry-After": "10"}
 
 
 class Kind(NamedTuple):
@@ -39,6 +41,7 @@ STATUSES: Final[Mapping[type[ThreefoldError], Kind]] = {
     Purged: Kind(410, "purged", "It was removed"),
     NotFound: Kind(404, "not-found", "Not found"),
     Forbidden: Kind(403, "forbidden", "Forbidden"),
+    TooMany: Kind(429, "too-many", "Too many at once", LATER),
     Conflict: Kind(409, "conflict", "Conflict"),
     InvalidInput: Kind(422, "invalid-input", "Invalid input"),
     Unavailable: Kind(503, "unavailable", "Unavailable", RETRY),

@@ -154,7 +154,7 @@ def _wants_bytes(request: Request) -> bool:
 
 
 def _size(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text[:10]) <= _MOST:
+    if not text.isdecimal() or len(text) > len(str(_MOST)) or not 1 <= int(text) <= _MOST:
         raise InvalidInput(f"size {text[:20]!r} must be a whole number from 1 to {_MOST:,}")
     return int(text)
 

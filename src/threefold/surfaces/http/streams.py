@@ -6,8 +6,8 @@ import asyncio
 import json
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from typing import Final
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine
+from typing import Any, Final
 
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
@@ -27,6 +27,26 @@ class Streams:
     def __init__(self, most: int, own: int) -> None:
         self._most, self._own = most, own
         self._watching = Counter[str]()
+        self._over = asyncio.Event()
+
+    def close(self) -> None:
+        """End those that go on `while_held`, since the server ends."""
+        self._over.set()
+
+    async def while_held(self, work: Coroutine[Any, Any, None], holds: Callable[[], Awaitable[bool]]) -> None:
+        """Do `work` until it is done, who watches may do so no more, or the server ends."""
+        working, over = asyncio.ensure_future(work), asyncio.ensure_future(self._over.wait())
+        try:
+            while True:
+                done, _ = await asyncio.wait((working, over), timeout=QUIET, return_when=asyncio.FIRST_COMPLETED)
+                if working in done:
+                    return working.result()
+                if over in done or not await holds():
+                    return None
+        finally:
+            for each in (working, over):
+                each.cancel()
+            await asyncio.wait((working, over))
 
     def begin(self, name: str) -> None:
         """Count one more.

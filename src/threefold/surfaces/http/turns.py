@@ -114,7 +114,11 @@ class Stream(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class FinishedTurn(msgspec.Struct, forbid_unknown_fields=True):
-    """A finished turn, whole. The same `turn` of the same `conversation` again changes nothing."""
+    """A finished turn, whole.
+
+    The same `turn` of the same `conversation` with the same times again changes nothing; with others, such as those of
+    the call where none are given, it is a later edition and takes the place of the first.
+    """
 
     conversation: str
     turn: str | None = None

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import tempfile
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import PurePosixPath
 from typing import IO, Any, Final, NamedTuple
 
@@ -23,6 +24,7 @@ _CHUNK: Final = 2**16
 _FIELDS: Final = 20
 # What a form takes beside the file, in bytes.
 _ROOM: Final = 2**18
+_PLAIN_FORM: Final = "application/x-www-form-urlencoded"
 
 
 class Upload(NamedTuple):
@@ -38,6 +40,14 @@ class Upload(NamedTuple):
         self.file.seek(0)
         return self.file.read()
 
+    @contextmanager
+    def kept(self) -> Iterator[IO[bytes]]:
+        """The file for a thread that may work on when the request is over, which closes its own."""
+        with os.fdopen(os.dup(self.file.fileno()), "rb") as file:
+            self.file.flush()
+            file.seek(0)
+            yield file
+
     def digest(self) -> bytes:
         """What tells it from others."""
         self.file.seek(0)
@@ -46,11 +56,12 @@ class Upload(NamedTuple):
 
 
 @asynccontextmanager
-async def received(request: Request, most: int) -> AsyncIterator[Upload]:
-    """The file that comes with a request, which is gone afterwards.
+async def received(request: Request, most: int, name: str = "") -> AsyncIterator[Upload]:
+    """The file that comes with a request, which is gone afterwards; `name` is what it is called where nothing says so.
 
     Raises:
-        Refused: 413: it is larger than `most`; 408: too slow; 400: the form is broken. InvalidInput: there is none.
+        Refused: 413: it is larger than `most`; 408: too slow; 400: the form is broken; 415: it is one without files.
+            InvalidInput: there is none.
     """
     if media_of(request) == "multipart/form-data":
         async with _form(request, most) as upload:
@@ -58,14 +69,19 @@ async def received(request: Request, most: int) -> AsyncIterator[Upload]:
         return
     seconds = desk_of(request).settings.long_seconds
     fields = {name: value for name, value in request.query_params.items() if name != "name"}
-    name = plain_name(request.query_params.get("name", ""))
+    mime, name = media_of(request) or None, request.query_params.get("name", name)
+    if mime == _PLAIN_FORM:
+        if not name:
+            raise Refused(415, "send the file as the body, with its name in the address, or as multipart/form-data")
+        mime = None  # it is what programs send that were told no type
+    name = plain_name(name)
     with tempfile.SpooledTemporaryFile(_IN_MEMORY) as file:
         size = 0
         async for chunk in chunks(request, most, seconds):
             size += file.write(chunk)
         if not size:
             raise InvalidInput("the body is empty; send the file as the body, or as the part 'file' of a form")
-        yield Upload(name, media_of(request) or None, fields, file)
+        yield Upload(name, mime, fields, file)
 
 
 @asynccontextmanager
@@ -109,8 +125,10 @@ async def form_of(request: Request, most: int, files: int, fields: int) -> Async
     parser = _Whole(request.headers, pieces(), max_files=files, max_fields=fields, max_part_size=_ROOM)
     try:
         form = await parser.parse()
-    except MultiPartException:
-        said = f"the form is broken, or has more than {files} files or {fields} fields; send it whole, with a boundary"
+        for name, value in form.multi_items():
+            f"{name}{value if isinstance(value, str) else value.filename}".encode()
+    except (MultiPartException, UnicodeError):  # the latter of a charset that gives no text
+        said = f"the form is broken, or has more than {files} files or {fields} fields; send it whole, in UTF-8"
         raise Refused(400, said) from None
     try:
         yield form
@@ -142,13 +160,3 @@ def chosen(fields: Mapping[str, str], known: tuple[str, ...]) -> Mapping[str, st
         if name not in known:
             raise InvalidInput(f"{name[:100]} is unknown here; known are {', '.join(known)}")
     return fields
-
-
-def refuse_no_file(request: Request) -> None:
-    """Refuse a form of the kind that holds no files.
-
-    Raises:
-        Refused: 415.
-    """
-    if media_of(request) == "application/x-www-form-urlencoded":
-        raise Refused(415, "send the file as the body itself, or as multipart/form-data")

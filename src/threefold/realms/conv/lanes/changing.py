@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
-from threefold.errors import Conflict, NotFound
+from threefold.errors import Conflict, NotFound, TooMany
 from threefold.realms.conv.lanes.values import Accepted, Joined, Key, Lane, Running, Sent
 
 # Keys that a lane remembers, and turns that ended.
@@ -20,7 +20,7 @@ def accept(lane: Lane, sent: Sent, turn: str, most: int, key: Key | None = None)
     A steer joins the turn that runs, as long as that takes any in. All else waits; what waits is one turn together.
 
     Raises:
-        Conflict: too much waits already, or something else was sent under the key.
+        TooMany: too much waits already. Conflict: something else was sent under the key.
     """
     for known in lane.keys:
         if key is not None and known.key == key.key:
@@ -32,11 +32,11 @@ def accept(lane: Lane, sent: Sent, turn: str, most: int, key: Key | None = None)
         return lane, answer
     if sent.kind == "steer" and running is not None and not running.closed:
         if sum(each.kind == "steer" for each in running.sent) >= most:
-            raise Conflict(f"this turn was interrupted {most} times; let it end, or cancel it")
+            raise TooMany(f"this turn was interrupted {most} times; let it end, or cancel it")
         running = replace(running, sent=(*running.sent, sent))
         return _answered(replace(lane, running=running), sent, running.turn, "steered", len(running.sent), key)
     if len(lane.waiting) >= most:
-        raise Conflict(
+        raise TooMany(
             f"{most} submissions wait in conversation {lane.conversation!r} already; let the turn that runs end, "
             "or cancel it"
         )
