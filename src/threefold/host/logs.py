@@ -53,6 +53,10 @@ class Logs:
         running = self._running.get(key)
         return running if running is not None and running.turn == turn else self._ended.get((key, turn))
 
+    def drop(self, key: LaneKey, turn: str) -> None:
+        """Keep the log of a turn that ended no longer."""
+        self._ended.pop((key, turn), None)
+
     def tell(self, key: LaneKey) -> None:
         """Wake whoever waits for a lane."""
         changed = self._changed.pop(key, None)

@@ -20,6 +20,7 @@ from threefold.host.pools import within
 from threefold.host.sending import goal_of, put_in
 from threefold.model.kinds import Status
 from threefold.realms.conv.lanes import Lanes
+from threefold.realms.conv.lanes.changing import forgotten
 from threefold.realms.conv.lanes.values import LaneKey, Running
 from threefold.realms.conv.recorder import TurnHandle
 from threefold.realms.conv.refs import turn_ref
@@ -80,13 +81,14 @@ class Turns:
         except ThreefoldError as failed:
             error = str(failed)
         if holding.lost:
+            await self._take_back(key, holding.turn)
             return
         if outcome is None or not outcome.ref:
             await self._record(key, holding.turn, status, error, holding.log)
         await holding.look_once_more()
         last = list(holding.teller.ended(status, error, self._result(key, holding.turn, outcome)))
         await holding.share_end(last)
-        await within(self._kernel.work.pools.store, self._lanes.end, key, self._hold.holder, holding.turn)
+        await self._end(key, holding.turn)
         # Told when the lane is free: who answers to this opens a turn.
         holding.told(last)
         holding.log.end()
@@ -119,8 +121,27 @@ class Turns:
             body = {"entries": log.entries, "done": True}
             # Behind all that the holder put there.
             await within(threads, self._lanes.put_log, key, running.turn, body, len(log.entries) + log.size)
-        await within(threads, self._lanes.end, key, self._hold.holder, running.turn)
+        await self._end(key, running.turn)
         self._logs.tell(key)
+
+    async def _end(self, key: LaneKey, turn: str) -> None:
+        """Let a turn be over, which is recorded.
+
+        Raises:
+            Conflict: it is not held any more.
+        """
+        try:
+            await within(self._kernel.work.pools.store, self._lanes.end, key, self._hold.holder, turn)
+        except Conflict:
+            await self._take_back(key, turn)
+            raise
+
+    async def _take_back(self, key: LaneKey, turn: str) -> None:
+        """Remove a turn, and what was shared of it, where it was forgotten with its lane while it was being recorded."""
+        threads = self._kernel.work.pools.store
+        if forgotten(await within(threads, self._lanes.lane, key), turn):
+            person = self._kernel.person(key.scope.user, key.scope.tenant)
+            await within(threads, person.conv.forget, key.conversation, turn)
 
     async def _record(self, key: LaneKey, turn: str, status: Status, error: str | None, log: Log) -> None:
         """Record a turn that its request did not record: with what was sent, and what had been shown of it.
