@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from doors import ENDS, Gate, Viewer, custom, played, said, sent, texts, turns
+from waiting import wait_until
 
 import threefold
 from threefold import Door, Kernel
@@ -138,6 +139,42 @@ def test_what_is_too_much_for_viewers_elsewhere_comes_when_it_is_recorded(
             assert custom(told, "recorded")[0]["turn"]["messages"][1]["text"] == f"heard {text}"
 
     asyncio.run(run())
+
+
+def test_the_last_events_stay_for_viewers_elsewhere_however_long_the_end_takes(
+    db: threefold.Threefold, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[bool] = []
+    watched, end = db.lanes.watched, db.lanes.end
+
+    def counted(key: Any) -> bool:
+        looks.append(watched(key))
+        return looks[-1]
+
+    def slow(*values: Any) -> Any:
+        seen = len(looks)
+        clock.advance(timedelta(seconds=1))
+        assert wait_until(lambda: len(looks) >= seen + 2)  # the turn was looked after meanwhile
+        return end(*values)
+
+    monkeypatch.setattr(db.lanes, "watched", counted)
+    monkeypatch.setattr(db.lanes, "end", slow)
+
+    async def play(kernel: Kernel, door: Door) -> None:
+        gate = Gate()
+        kernel.agents.register(gate, name="gate")
+        key = db.lanes.key(db.user("alice").scope, "trip")
+        db.lanes.watch(key)
+        accepted, viewer = await sent(door, "please wait")
+        await gate.begun.wait()
+        gate.open.set()
+        told = await viewer.ends()
+        shared = db.lanes.log(key, accepted.turn)
+        assert shared is not None
+        assert shared["done"]
+        assert shared["entries"][-1] == told[-1].data
+
+    played(db, play, poll=0.02)
 
 
 def test_a_steer_that_comes_before_the_agent_begins_is_in_its_goal(
