@@ -240,9 +240,58 @@ def test_a_conversation_that_is_forgotten_while_it_is_watched(db: threefold.Thre
     assert list(db.scopes()) == []
 
 
+def test_what_an_agent_warns_of_can_be_told_and_is_redacted(clock: Clock) -> None:
+    def agent(run: Run) -> str:
+        run.warn("odd \ud800 s3cret")
+        run.show("canvas", "drawn", "of s3cret")
+        return "done"
+
+    def rule(text: str, name: str = "") -> str:
+        return text.replace("s3cret", "[redacted: word]")
+
+    with threefold.open(":memory:", embedder=None, background=False, clock=clock, redact=rule) as db:
+        told = asked(db, agent)
+    assert told[-1].data["result"]["warnings"] == ["odd \ufffd [redacted: word]"]
+    assert custom(told, "panel")[0]["name"] == "of [redacted: word]"
+
+
+def test_of_a_turn_that_was_left_it_is_told_how_it_was_recorded(
+    db: threefold.Threefold, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    end, left = db.lanes.end, [1]
+
+    def refuse(*values: Any) -> Any:
+        if left and left.pop():
+            raise Unavailable("the store is busy")
+        return end(*values)
+
+    monkeypatch.setattr(db.lanes, "end", refuse)
+
+    async def play(kernel: Kernel, door: Door) -> None:
+        kernel.agents.register(echo)
+        key = db.lanes.key(db.user("alice").scope, "trip")
+        accepted, _ = await sent(door, "goal")
+        while door._tasks:
+            await asyncio.sleep(0.01)
+        db.lanes.put_log(key, accepted.turn, {"entries": [], "done": False}, 1)
+        clock.advance(timedelta(seconds=31))
+        await door.look()
+        while door._tasks:
+            await asyncio.sleep(0.01)
+        shared = db.lanes.log(key, accepted.turn)
+        assert shared is not None
+        last = shared["entries"][-1]
+        assert (last["type"], last["result"]["status"]) == ("RUN_FINISHED", "completed")
+
+    played(db, play)
+    assert [turn.status for turn in turns(db)] == ["completed"]
+
+
 @pytest.mark.parametrize(
     ("tell", "message"),
     [
+        (lambda run: run.publish("a", b"x", "text/\ud800"), "mime contains a lone surrogate"),
+        (lambda run: run.publish("a", b"x", 5), "mime must be text, not int"),
         (lambda run: run.publish("../up", b"x"), "path"),
         (lambda run: run.publish("a", 3), "data must be bytes or text, not int"),
         (lambda run: run.show("poster", "x"), "marker 'poster' must be one of canvas, tool, subsystem"),

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from threefold.context.intents import intent_of
-from threefold.errors import Conflict, ThreefoldError, Unavailable
+from threefold.errors import Conflict, NotFound, ThreefoldError, Unavailable
 from threefold.host.ending import mark
 from threefold.host.events import Outcome
 from threefold.host.holding import Hold, Holding, load
@@ -24,6 +24,7 @@ from threefold.realms.conv.lanes.changing import forgotten
 from threefold.realms.conv.lanes.values import LaneKey, Running
 from threefold.realms.conv.recorder import TurnHandle
 from threefold.realms.conv.refs import turn_ref
+from threefold.realms.redacting import Pass
 
 _log = logging.getLogger("threefold.host")
 STOPPED = "the process that ran it stopped"
@@ -84,7 +85,7 @@ class Turns:
             await self._take_back(key, holding.turn)
             return
         if outcome is None or not outcome.ref:
-            await self._record(key, holding.turn, status, error, holding.log)
+            status, error = await self._record(key, holding.turn, status, error, holding.log)
         await holding.look_once_more()
         last = list(holding.teller.ended(status, error, self._result(key, holding.turn, outcome)))
         await holding.share_end(last)
@@ -114,7 +115,7 @@ class Turns:
         log.add(() if shared is None else shared["entries"])
         status: Status = "cancelled" if running.cancelled else "failed"
         error = "cancelled" if running.cancelled else STOPPED
-        await self._record(key, running.turn, status, error, log)
+        status, error = await self._record(key, running.turn, status, error, log)
         if shared is not None and not shared["done"]:
             teller = Teller(key.conversation, running.turn, self._lanes.clock, self._lanes.redact)
             log.add(teller.ended(status, error, self._result(key, running.turn, None)))
@@ -143,10 +144,12 @@ class Turns:
             person = self._kernel.person(key.scope.user, key.scope.tenant)
             await within(threads, person.conv.forget, key.conversation, turn)
 
-    async def _record(self, key: LaneKey, turn: str, status: Status, error: str | None, log: Log) -> None:
+    async def _record(
+        self, key: LaneKey, turn: str, status: Status, error: str | None, log: Log
+    ) -> tuple[Status, str | None]:
         """Record a turn that its request did not record: with what was sent, and what had been shown of it.
 
-        Where it was recorded after all, that stands.
+        Where it was recorded after all, that stands. Returns the status and the error of what is recorded.
 
         Raises:
             Conflict: it is not held any more. Unavailable: the store is.
@@ -165,13 +168,20 @@ class Turns:
                 raise
         except ThreefoldError as problem:
             _log.error("turn %r of conversation %r cannot be recorded: %s", turn, key.conversation, problem)
+            return status, error
+        try:
+            view = await within(threads, person.conv.turn, turn_ref(key.conversation, turn))
+        except NotFound:
+            return status, error  # forgotten meanwhile
+        return view.status, view.error
 
     def _result(self, key: LaneKey, turn: str, outcome: Outcome | None) -> dict[str, Any]:
         """What is told of a turn that is over."""
         result: dict[str, Any] = {"ref": turn_ref(key.conversation, turn)}
         if outcome is not None:
+            done = Pass(self._lanes.redact)
             result |= {"agent": outcome.agent, "citations": dict(outcome.citations), "tokens": dict(outcome.tokens),
-                       "warnings": list(outcome.warnings)}  # fmt: skip
+                       "warnings": [done.text(each) for each in outcome.warnings]}  # fmt: skip
         return result
 
 
