@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack
 from datetime import timedelta
@@ -238,6 +239,19 @@ def test_a_conversation_that_is_forgotten_while_it_is_watched(db: threefold.Thre
     assert not [event for event in told if event.type in ENDS]
     assert custom(told, "recorded")[0]["turn"] is None
     assert list(db.scopes()) == []
+
+
+def test_a_lane_that_nobody_watches_any_more_leaves_nothing_behind(db: threefold.Threefold) -> None:
+    async def play(kernel: Kernel, door: Door) -> None:
+        viewers = [Viewer(door, "alice", "trip") for _ in range(2)]
+        while not door._logs._changed:
+            await asyncio.sleep(0.01)
+        while viewers:
+            await viewers.pop().leave()
+        gc.collect()
+        assert not door._logs._changed
+
+    played(db, play)
 
 
 def test_what_an_agent_warns_of_can_be_told_and_is_redacted(clock: Clock) -> None:

@@ -70,7 +70,7 @@ def test_what_is_no_id_is_refused(id_: str) -> None:
 
 @pytest.mark.parametrize("id_", ["\0:0:0", " :0:0", "y" * 2000 + ":0:0", "t:" + "9" * 5000 + ":0", "t:0:" + "9" * 5000])
 def test_an_id_that_cannot_be_one_is_refused(id_: str) -> None:
-    with pytest.raises(InvalidInput, match="^after "):
+    with pytest.raises(InvalidInput, match=r"^after "):
         Position.of(id_)
 
 

@@ -6,6 +6,7 @@ import asyncio
 from collections import OrderedDict
 from contextlib import suppress
 from typing import Final
+from weakref import WeakValueDictionary
 
 from threefold.host.live import Log
 from threefold.realms.conv.lanes.values import LaneKey
@@ -28,7 +29,8 @@ class Logs:
     def __init__(self) -> None:
         self._running: dict[LaneKey, Log] = {}
         self._ended: OrderedDict[tuple[LaneKey, str], Log] = OrderedDict()
-        self._changed: dict[LaneKey, asyncio.Event] = {}
+        # Each is there as long as somebody waits for it.
+        self._changed: WeakValueDictionary[LaneKey, asyncio.Event] = WeakValueDictionary()
 
     def begin(self, key: LaneKey, turn: str) -> Log:
         """The log of a turn that begins."""
@@ -70,4 +72,5 @@ class Logs:
 
     async def wait(self, key: LaneKey, seconds: float) -> None:
         """Wait until something happens in a lane here, or so long."""
-        await happened(self._changed.setdefault(key, asyncio.Event()), seconds)
+        changed = self._changed.setdefault(key, asyncio.Event())
+        await happened(changed, seconds)

@@ -114,7 +114,7 @@ class Turns:
         log = Log(running.turn)
         log.add(() if shared is None else shared["entries"])
         status: Status = "cancelled" if running.cancelled else "failed"
-        error = "cancelled" if running.cancelled else STOPPED
+        error: str | None = "cancelled" if running.cancelled else STOPPED
         status, error = await self._record(key, running.turn, status, error, log)
         if shared is not None and not shared["done"]:
             teller = Teller(key.conversation, running.turn, self._lanes.clock, self._lanes.redact)
@@ -138,7 +138,7 @@ class Turns:
             raise
 
     async def _take_back(self, key: LaneKey, turn: str) -> None:
-        """Remove a turn, and what was shared of it, where it was forgotten with its lane while it was being recorded."""
+        """Remove a turn that was recorded, and what was shared of it, if its lane was forgotten meanwhile."""
         threads = self._kernel.work.pools.store
         if forgotten(await within(threads, self._lanes.lane, key), turn):
             person = self._kernel.person(key.scope.user, key.scope.tenant)
