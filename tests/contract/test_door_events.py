@@ -17,7 +17,7 @@ from pydantic import TypeAdapter
 import threefold
 from threefold import Door, Kernel
 from threefold.errors import InvalidInput
-from threefold.host import logs
+from threefold.host import ending, logs
 from threefold.host.live import LaneEvent, shown
 from threefold.host.run import Run
 from threefold.testing.fakes import Clock
@@ -263,6 +263,55 @@ def test_viewers_at_another_process_see_the_same(open_db: Open, backend: str) ->
         ("prompt", "please wait"), ("steer", "go on"), ("partial", "heard "),
         ("completion", "heard please wait\n\ngo on"),
     ]  # fmt: skip
+
+
+@pytest.mark.capability("door.events")
+@pytest.mark.parametrize("what", ["all", "conversation", "turn"])
+def test_what_was_forgotten_is_not_told_any_more(db: threefold.Threefold, what: str) -> None:
+    async def play(kernel: Kernel, door: Door) -> None:
+        kernel.agents.register(worker)
+        one, viewer = await sent(door, "my secret")
+        await viewer.ends()
+        chosen = {"all": (), "conversation": ("trip",), "turn": ("trip", one.turn)}[what]
+        db.user("alice").forget(*chosen)
+        again = Viewer(door, "alice", "trip", after=one.after)
+        (event,) = await again.until(lambda event: True)
+        assert event.data["name"] == "threefold.recorded"
+        assert event.data["value"]["turn"] is None
+        # What comes then is told as ever.
+        two = await door.submit("once more", "alice", "trip")
+        told = await again.ends()
+        assert told[-1].data["runId"] == two.turn
+        assert "secret" not in str(told)
+
+    played(db, play)
+
+
+@pytest.mark.capability("door.events")
+@pytest.mark.parametrize("what", ["all", "conversation"])
+def test_a_turn_that_is_forgotten_while_it_is_recorded_does_not_come_back(
+    db: threefold.Threefold, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    record = ending.recorded
+
+    async def forgetting(turn: Any, store: Any) -> Any:
+        if any(said.text == "my secret" for said in turn.value().submissions):
+            db.user("alice").forget(*(() if what == "all" else ("trip",)))
+        return await record(turn, store)
+
+    monkeypatch.setattr(ending, "recorded", forgetting)
+
+    async def play(kernel: Kernel, door: Door) -> None:
+        kernel.agents.register(worker)
+        one, viewer = await sent(door, "my secret")
+        told = await viewer.until(lambda event: event.data.get("name") == "threefold.recorded")
+        assert not [event for event in told if event.type in ENDS]
+        _, viewer = await sent(door, "once more")
+        await viewer.ends()
+        assert one.turn not in [turn.turn for turn in turns(db)]
+
+    played(db, play, poll=0.05)
+    assert [said(turn)[0][1] for turn in turns(db)] == ["once more"]
 
 
 @pytest.mark.capability("door.cancel")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 from doors import ENDS, Gate, Viewer, custom, played, said, sent, still, texts, turns
+from waiting import wait_until
 
 import threefold
 from threefold import Door, Kernel
@@ -251,6 +253,42 @@ def test_what_is_too_much_for_viewers_elsewhere_comes_when_it_is_recorded(
     asyncio.run(run())
 
 
+def test_the_last_events_stay_for_viewers_elsewhere_however_long_the_end_takes(
+    db: threefold.Threefold, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[bool] = []
+    watched, end = db.lanes.watched, db.lanes.end
+
+    def counted(key: Any) -> bool:
+        looks.append(watched(key))
+        return looks[-1]
+
+    def slow(*values: Any) -> Any:
+        seen = len(looks)
+        clock.advance(timedelta(seconds=1))
+        assert wait_until(lambda: len(looks) >= seen + 2)  # the turn was looked after meanwhile
+        return end(*values)
+
+    monkeypatch.setattr(db.lanes, "watched", counted)
+    monkeypatch.setattr(db.lanes, "end", slow)
+
+    async def play(kernel: Kernel, door: Door) -> None:
+        gate = Gate()
+        kernel.agents.register(gate, name="gate")
+        key = db.lanes.key(db.user("alice").scope, "trip")
+        db.lanes.watch(key)
+        accepted, viewer = await sent(door, "please wait")
+        await gate.begun.wait()
+        gate.open.set()
+        told = await viewer.ends()
+        shared = db.lanes.log(key, accepted.turn)
+        assert shared is not None
+        assert shared["done"]
+        assert shared["entries"][-1] == told[-1].data
+
+    played(db, play, poll=0.02)
+
+
 def test_a_steer_that_comes_before_the_agent_begins_is_in_its_goal(
     db: threefold.Threefold, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -314,9 +352,71 @@ def test_a_conversation_that_is_forgotten_while_it_is_watched(db: threefold.Thre
     assert list(db.scopes()) == []
 
 
+def test_a_lane_that_nobody_watches_any_more_leaves_nothing_behind(db: threefold.Threefold) -> None:
+    async def play(kernel: Kernel, door: Door) -> None:
+        viewers = [Viewer(door, "alice", "trip") for _ in range(2)]
+        while not door._logs._changed:
+            await asyncio.sleep(0.01)
+        while viewers:
+            await viewers.pop().leave()
+        gc.collect()
+        assert not door._logs._changed
+
+    played(db, play)
+
+
+def test_what_an_agent_warns_of_can_be_told_and_is_redacted(clock: Clock) -> None:
+    def agent(run: Run) -> str:
+        run.warn("odd \ud800 s3cret")
+        run.show("canvas", "drawn", "of s3cret")
+        return "done"
+
+    def rule(text: str, name: str = "") -> str:
+        return text.replace("s3cret", "[redacted: word]")
+
+    with threefold.open(":memory:", embedder=None, background=False, clock=clock, redact=rule) as db:
+        told = asked(db, agent)
+    assert told[-1].data["result"]["warnings"] == ["odd \ufffd [redacted: word]"]
+    assert custom(told, "panel")[0]["name"] == "of [redacted: word]"
+
+
+def test_of_a_turn_that_was_left_it_is_told_how_it_was_recorded(
+    db: threefold.Threefold, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    end, left = db.lanes.end, [1]
+
+    def refuse(*values: Any) -> Any:
+        if left and left.pop():
+            raise Unavailable("the store is busy")
+        return end(*values)
+
+    monkeypatch.setattr(db.lanes, "end", refuse)
+
+    async def play(kernel: Kernel, door: Door) -> None:
+        kernel.agents.register(echo)
+        key = db.lanes.key(db.user("alice").scope, "trip")
+        accepted, _ = await sent(door, "goal")
+        while door._tasks:
+            await asyncio.sleep(0.01)
+        db.lanes.put_log(key, accepted.turn, {"entries": [], "done": False}, 1)
+        clock.advance(timedelta(seconds=31))
+        await door.look()
+        while door._tasks:
+            await asyncio.sleep(0.01)
+        shared = db.lanes.log(key, accepted.turn)
+        assert shared is not None
+        last = shared["entries"][-1]
+        assert (last["type"], last["result"]["status"]) == ("RUN_FINISHED", "completed")
+
+    played(db, play)
+    assert [turn.status for turn in turns(db)] == ["completed"]
+
+
 @pytest.mark.parametrize(
     ("tell", "message"),
     [
+        (lambda run: run.publish("a", b"x", "text/\ud800"), "mime contains a lone surrogate"),
+        (lambda run: run.publish("a", b"x", 5), "mime must be text, not int"),
         (lambda run: run.publish("../up", b"x"), "path"),
         (lambda run: run.publish("a", 3), "data must be bytes or text, not int"),
         (lambda run: run.show("poster", "x"), "marker 'poster' must be one of canvas, tool, subsystem"),

@@ -68,6 +68,12 @@ def test_what_is_no_id_is_refused(id_: str) -> None:
     assert Position.of("a:b:000001:000000002") == Position("a:b", 1, 2)
 
 
+@pytest.mark.parametrize("id_", ["\0:0:0", " :0:0", "y" * 2000 + ":0:0", "t:" + "9" * 5000 + ":0", "t:0:" + "9" * 5000])
+def test_an_id_that_cannot_be_one_is_refused(id_: str) -> None:
+    with pytest.raises(InvalidInput, match=r"^after "):
+        Position.of(id_)
+
+
 def test_a_log_tells_what_was_shown() -> None:
     events = made(
         Event("delta", text="one "),

@@ -65,7 +65,7 @@ class Holding:
         self._taking = threading.Lock()  # `take` is called from the agent's thread
         self._noticing = asyncio.Lock()
         self._woken = asyncio.Event()
-        self._shared = 0
+        self._shared, self._over = 0, False
         self._renewed = time.monotonic()
 
     @property
@@ -139,8 +139,8 @@ class Holding:
                 async with self._noticing:
                     lane, watched = await within(self._threads, self._looked)
                     await self._noticed(lane)
-                if watched:
-                    await self.share()
+                    if watched and not self._over:
+                        await self.share()
             except Conflict:
                 self.lost = True
                 self.stop("another process took the turn over")
@@ -164,30 +164,34 @@ class Holding:
 
     async def _noticed(self, lane: Lane) -> None:
         running = held(lane, self._hold.holder, self.turn)
+        if self._over:
+            return
         await self._load(running.sent[self._loaded :])
+        self._tell_waiting(lane)
+        if running.cancelled and self.stopping is None:
+            self.stop("cancelled")
+
+    def _tell_waiting(self, lane: Lane) -> None:
+        """What waits for the next turn since a moment ago; and what does not any more was withdrawn.
+
+        While this turn runs no other one takes it.
+        """
         for place, sent in enumerate(lane.waiting):
             if sent.id not in self._told_waiting:
                 self._told_waiting.add(sent.id)
                 self.told(self.teller.accepted(sent, lane.next, "folded" if place else "queued"))
-        self._tell_withdrawn(lane)
-        if running.cancelled and self.stopping is None:
-            self.stop("cancelled")
-
-    def _tell_withdrawn(self, lane: Lane) -> None:
-        """What waited a moment ago and does not any more was withdrawn: while this turn runs no other one takes it."""
         for submission in sorted(self._told_waiting - {each.id for each in lane.waiting}):
             self._told_waiting.discard(submission)
             self.told(self.teller.withdrawn(submission))
 
     async def look_once_more(self) -> None:
-        """Before the last events: of what viewers know to wait something may have been withdrawn since."""
-        if not self._told_waiting:
-            return
-        try:
-            async with self._noticing:
-                self._tell_withdrawn(await within(self._threads, self._lanes.lane, self._key))
-        except ThreefoldError as error:
-            _log.warning("lane of conversation %r: %s", self._key.conversation, error)
+        """Before the last events: what was sent or withdrawn until now. Then nothing is told or shared but those."""
+        async with self._noticing:
+            self._over = True
+            try:
+                self._tell_waiting(await within(self._threads, self._lanes.lane, self._key))
+            except ThreefoldError as error:
+                _log.warning("lane of conversation %r: %s", self._key.conversation, error)
 
     async def _load(self, sent: Sequence[Sent]) -> None:
         """Take in what came for this turn, with its bytes; told when the agent may take it."""

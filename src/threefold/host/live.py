@@ -9,6 +9,7 @@ be given any more).
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -22,6 +23,7 @@ from threefold.model.clean import storable
 from threefold.model.codec import compact_json
 from threefold.model.context import ComputedContext
 from threefold.model.kinds import Status
+from threefold.model.scope import check_id
 from threefold.ports import Redactor
 from threefold.realms.conv.lanes.values import Joined, Sent
 from threefold.realms.conv.refs import ref_for
@@ -30,6 +32,7 @@ from threefold.realms.redacting import Pass
 CONTENT: Final = "TEXT_MESSAGE_CONTENT"
 # The place behind all events of a turn.
 END: Final = 999_999
+_ID: Final = re.compile(r"(.+):([0-9]{1,9}):([0-9]{1,18})", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +66,12 @@ class Position(NamedTuple):
         Raises:
             InvalidInput: it is no event's id.
         """
-        turn, *numbers = str(id_).rsplit(":", 2)
-        if not turn or len(numbers) != 2 or not all(each.isascii() and each.isdigit() for each in numbers):
-            raise InvalidInput(f"after {id_!r} is no event's id; give one that was received, or leave it out")
-        return cls(turn, int(numbers[0]), int(numbers[1]))
+        found = _ID.fullmatch(str(id_))
+        if found is None:
+            raise InvalidInput(
+                f"after {str(id_)[:100]!r} is no event's id; give one that was received, or leave it out"
+            )
+        return cls(check_id(found[1], "after"), int(found[2]), int(found[3]))
 
 
 class Log:
@@ -156,7 +161,8 @@ class Teller:
         """The turn is over; `result` is what is to be told of it, such as its reference."""
         yield from self._message_ends()
         for (marker, name), text in self._panels.items():
-            yield self._custom("panel", {"marker": marker, "name": name, "delta": self._redacted(text)})
+            panel = {"marker": marker, "name": self._redacted(name), "delta": self._redacted(text)}
+            yield self._custom("panel", panel)
         yield from self._enter("")
         if status == "failed":
             told = {"threadId": self._conversation, "runId": self._turn, **result}

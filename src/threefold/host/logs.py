@@ -6,6 +6,7 @@ import asyncio
 from collections import OrderedDict
 from contextlib import suppress
 from typing import Final
+from weakref import WeakValueDictionary
 
 from threefold.host.live import Log
 from threefold.realms.conv.lanes.values import LaneKey
@@ -28,7 +29,8 @@ class Logs:
     def __init__(self) -> None:
         self._running: dict[LaneKey, Log] = {}
         self._ended: OrderedDict[tuple[LaneKey, str], Log] = OrderedDict()
-        self._changed: dict[LaneKey, asyncio.Event] = {}
+        # Each is there as long as somebody waits for it.
+        self._changed: WeakValueDictionary[LaneKey, asyncio.Event] = WeakValueDictionary()
 
     def begin(self, key: LaneKey, turn: str) -> Log:
         """The log of a turn that begins."""
@@ -53,6 +55,10 @@ class Logs:
         running = self._running.get(key)
         return running if running is not None and running.turn == turn else self._ended.get((key, turn))
 
+    def drop(self, key: LaneKey, turn: str) -> None:
+        """Keep the log of a turn that ended no longer."""
+        self._ended.pop((key, turn), None)
+
     def tell(self, key: LaneKey) -> None:
         """Wake whoever waits for a lane."""
         changed = self._changed.pop(key, None)
@@ -66,4 +72,5 @@ class Logs:
 
     async def wait(self, key: LaneKey, seconds: float) -> None:
         """Wait until something happens in a lane here, or so long."""
-        await happened(self._changed.setdefault(key, asyncio.Event()), seconds)
+        changed = self._changed.setdefault(key, asyncio.Event())
+        await happened(changed, seconds)

@@ -18,6 +18,7 @@ from threefold.model.codec import compact_json, plain_json
 from threefold.model.context import ComputedContext, Intent
 from threefold.model.kinds import STEP_STATUSES, StepStatus
 from threefold.model.ref import check_path
+from threefold.model.scope import check_id
 from threefold.realms.conv.limits import check_file
 from threefold.realms.conv.recorder import STREAM_MARKERS, mime_of
 
@@ -118,8 +119,9 @@ class Run:
         if not isinstance(content, bytes):
             raise InvalidInput(f"data must be bytes or text, not {type(data).__name__}")
         check_file(check_path(path), content)
+        kind = check_id(mime, "mime") if mime else mime_of(path)
         self._check_open()
-        file = File(path, content, mime_of(path) if mime is None else mime)
+        file = File(path, content, kind)
         self.files.append(file)
         self._tell(Event("file", file=file))
 
@@ -146,7 +148,7 @@ class Run:
     def warn(self, text: str) -> None:
         """Say something of the answer that is to stand in the outcome."""
         _check_text(text, "text")
-        self.warnings.append(text)
+        self.warnings.append(storable(text))
 
     def end(self) -> None:
         """The request has ended: nothing is told any more. The host calls it."""

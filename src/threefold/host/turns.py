@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from threefold.context.intents import intent_of
-from threefold.errors import Conflict, InvalidInput, ThreefoldError, Unavailable
+from threefold.errors import Conflict, InvalidInput, NotFound, ThreefoldError, Unavailable
 from threefold.host.ending import mark
 from threefold.host.events import Outcome
 from threefold.host.holding import Hold, Holding, load
@@ -21,9 +21,11 @@ from threefold.host.pools import within
 from threefold.host.sending import Batch, goal_of, put_in
 from threefold.model.kinds import Status
 from threefold.realms.conv.lanes import Lanes
+from threefold.realms.conv.lanes.changing import forgotten
 from threefold.realms.conv.lanes.values import LaneKey, Running
 from threefold.realms.conv.recorder import TurnHandle
 from threefold.realms.conv.refs import turn_ref
+from threefold.realms.redacting import Pass
 
 _log = logging.getLogger("threefold.host")
 STOPPED = "the process that ran it stopped"
@@ -81,13 +83,14 @@ class Turns:
         except ThreefoldError as failed:
             error = str(failed)
         if holding.lost:
+            await self._take_back(key, holding.turn)
             return
         if outcome is None or not outcome.ref:
             status, error = await self._record(key, holding.turn, status, error, holding.log)
         await holding.look_once_more()
         last = list(holding.teller.ended(status, error, self._result(key, holding.turn, outcome)))
         await holding.share_end(last)
-        await within(self._kernel.work.pools.store, self._lanes.end, key, self._hold.holder, holding.turn)
+        await self._end(key, holding.turn)
         # Told when the lane is free: who answers to this opens a turn.
         holding.told(last)
         holding.log.end()
@@ -112,24 +115,43 @@ class Turns:
         log = Log(running.turn)
         log.add(() if shared is None else shared["entries"])
         status: Status = "cancelled" if running.cancelled else "failed"
-        error = "cancelled" if running.cancelled else STOPPED
-        await self._record(key, running.turn, status, error, log)
+        error: str | None = "cancelled" if running.cancelled else STOPPED
+        status, error = await self._record(key, running.turn, status, error, log)
         if shared is not None and not shared["done"]:
             teller = Teller(key.conversation, running.turn, self._lanes.clock, self._lanes.redact)
             log.add(teller.ended(status, error, self._result(key, running.turn, None)))
             body = {"entries": log.entries, "done": True}
             # Behind all that the holder put there.
             await within(threads, self._lanes.put_log, key, running.turn, body, len(log.entries) + log.size)
-        await within(threads, self._lanes.end, key, self._hold.holder, running.turn)
+        await self._end(key, running.turn)
         self._logs.tell(key)
+
+    async def _end(self, key: LaneKey, turn: str) -> None:
+        """Let a turn be over, which is recorded.
+
+        Raises:
+            Conflict: it is not held any more.
+        """
+        try:
+            await within(self._kernel.work.pools.store, self._lanes.end, key, self._hold.holder, turn)
+        except Conflict:
+            await self._take_back(key, turn)
+            raise
+
+    async def _take_back(self, key: LaneKey, turn: str) -> None:
+        """Remove a turn that was recorded, and what was shared of it, if its lane was forgotten meanwhile."""
+        threads = self._kernel.work.pools.store
+        if forgotten(await within(threads, self._lanes.lane, key), turn):
+            person = self._kernel.person(key.scope.user, key.scope.tenant)
+            await within(threads, person.conv.forget, key.conversation, turn)
 
     async def _record(
         self, key: LaneKey, turn: str, status: Status, error: str | None, log: Log
     ) -> tuple[Status, str | None]:
         """Record a turn that its request did not record: with what was sent, and what had been shown of it.
 
-        Of both what cannot be kept is left out. Where the turn was recorded after all, that stands. Returns how it
-        ended, which is as cancelled where that was said while it was open.
+        Of both what cannot be kept is left out. Where the turn was recorded after all, that stands. Returns the status
+        and the error of what is recorded, which is cancelled where that was said while it was open.
 
         Raises:
             Conflict: it is not held any more. Unavailable: the store is.
@@ -151,14 +173,20 @@ class Turns:
                 raise
         except ThreefoldError as problem:
             _log.error("turn %r of conversation %r cannot be recorded: %s", turn, key.conversation, problem)
-        return status, error
+            return status, error
+        try:
+            view = await within(threads, person.conv.turn, turn_ref(key.conversation, turn))
+        except NotFound:
+            return status, error  # forgotten meanwhile
+        return view.status, view.error
 
     def _result(self, key: LaneKey, turn: str, outcome: Outcome | None) -> dict[str, Any]:
         """What is told of a turn that is over."""
         result: dict[str, Any] = {"ref": turn_ref(key.conversation, turn)}
         if outcome is not None:
+            done = Pass(self._lanes.redact)
             result |= {"agent": outcome.agent, "citations": dict(outcome.citations), "tokens": dict(outcome.tokens),
-                       "warnings": list(outcome.warnings)}  # fmt: skip
+                       "warnings": [done.text(each) for each in outcome.warnings]}  # fmt: skip
         return result
 
 

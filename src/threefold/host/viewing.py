@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from typing import Any, Final
 
-from threefold.errors import Forbidden, NotFound
+from threefold.errors import Expired, Forbidden, NotFound, Purged
 from threefold.host.holding import Hold
 from threefold.host.live import END, LaneEvent, Position, recorded, since
 from threefold.host.logs import Logs
@@ -53,6 +53,9 @@ class Viewer:
                     place = Position(following)
                 continue
             here = self._logs.get(self._key, place.turn)
+            if here is not None and here.done and await self._forgotten(place.turn):
+                self._logs.drop(self._key, place.turn)
+                here = None
             found = (here.entries, here.done) if here is not None else await self._elsewhere(place.turn)
             if found is None:
                 place = Position(place.turn, END)
@@ -62,15 +65,26 @@ class Viewer:
             fresh = list(since(entries, place))
             for place, event in fresh:
                 yield _told(place, event)
-            if fresh:
-                continue
             if done:
                 place = Position(place.turn, END)
-            elif here is not None:
+            elif here is not None and not fresh:
                 await self._logs.wait(self._key, self._hold.poll)
 
     async def _lane(self) -> Lane:
         return await within(self._threads, self._lanes.lane, self._key)
+
+    async def _forgotten(self, turn: str) -> bool:
+        """Whether a turn that ended is not there any more: then it is not told out of memory either."""
+        if turn not in (await self._lane()).ended:
+            return True
+        conv = self._person.conv
+        try:
+            await within(self._threads, conv.stored, conv.parse(turn_ref(self._key.conversation, turn)))
+        except (Expired, Purged):
+            return True
+        except NotFound:
+            return False  # it could not be recorded
+        return False
 
     async def _first(self) -> Position:
         """Where who comes now begins: with the turn that runs, or behind the last one."""

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from threefold.model.codec import feedback_to_json
+from threefold.model.kinds import Status
 from threefold.model.record import Block, Feedback, StoredTurn
 from threefold.model.times import iso
 from threefold.realms.conv.refs import ref_for, turn_ref
@@ -70,7 +71,7 @@ class TurnView:
     conversation: str
     turn: str
     ordinal: int
-    status: str
+    status: Status
     state: str
     started: datetime
     ended: datetime

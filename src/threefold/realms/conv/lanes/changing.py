@@ -101,6 +101,12 @@ def held(lane: Lane, holder: str, turn: str) -> Running:
     return running
 
 
+def forgotten(lane: Lane, turn: str) -> bool:
+    """Whether a lane in which this turn ran was removed since: it neither has it, nor did so many come after it."""
+    runs = lane.running is not None and lane.running.turn == turn
+    return not runs and turn not in lane.ended and len(lane.ended) < MAX_ENDED
+
+
 def renew(lane: Lane, holder: str, turn: str, until: datetime) -> Lane:
     """Hold a turn until a later moment.
 
