@@ -77,9 +77,13 @@ def test_hostile_content_stays_text(new_window: Open, hostile: threefold.Threefo
 def test_a_text_that_is_nested_too_deep_is_shown_as_it_is(new_window: Open, server: Server) -> None:
     with server.db.user("ann").turn("deep", turn="1") as turn:
         turn.prompt("deep")
-        turn.answer("- " * 5000 + "bottom")
+        turn.answer("- " * 400 + "bottom")
+    with server.db.user("ann").turn("deep", turn="2") as turn:
+        turn.prompt("deeper")
+        turn.answer("*a **b " * 400 + "bottom")
     page = new_window("/#/chat/deep")
-    expect(page.locator(".prose")).to_contain_text("bottom")
+    for number in (1, 2):
+        expect(page.get_by_role("article", name=f"Turn {number}").locator(".prose")).to_contain_text("bottom")
 
 
 def test_links_of_others_lead_to_the_web_alone(new_window: Open, server: Server) -> None:

@@ -39,6 +39,7 @@ PUBLIC = [
     "Service",
     "Threefold",
     "ThreefoldError",
+    "TooMany",
     "Tool",
     "Unavailable",
     "compare_stores",

@@ -35,12 +35,17 @@ const marked = new Marked({
   },
 });
 
+// Lists and quotations in one another, so deep that what is innermost would not be shown.
+const DEEP = /^(?:[ \t]*(?:[-*+] |\d{1,9}[.)] |>)){60}/m;
+
 /** As HTML that is not harmless yet; what is nested so deep that nobody could read it is shown as it is written. */
 function drawn(text) {
+  const plain = `<pre>${escaped(text)}</pre>`;
+  if (DEEP.test(text)) return plain;
   try {
     return marked.parse(text, { async: false });
   } catch (error) {
-    if (error instanceof RangeError) return `<pre>${escaped(text)}</pre>`;
+    if (error instanceof RangeError) return plain;
     throw error;
   }
 }
