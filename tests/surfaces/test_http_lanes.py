@@ -101,11 +101,12 @@ def test_files_come_with_their_text_in_one_form(server: Server) -> None:
     with server.client(**{"x-threefold-request": "1"}) as client:
         viewer, pdf = Viewer(server), ("map.pdf", b"%PDF-1.4", "application/pdf")
         files = [("files", pdf), ("files", ("地図.txt", b"a map", "text/plain"))]
-        sent = client.post("/v1/lanes/trip", data={"text": "What is this?", "key": "k"}, files=files)
+        sent = client.post("/v1/lanes/trip", data={"text": "What\r\nis this?", "key": "k"}, files=files)
         assert sent.status_code == 202, sent.text
         viewer.ends()
         turn = server.db.user("ann").conv.turns("trip")[0]
         view = server.db.user("ann").conv.turn(f"conv:ar:conv_trip.turn_{turn.turn}.turn.log")
+        assert view.messages[0].text == "What\nis this?"  # as browsers send a line's end in a form
         assert {card.name for card in view.attachments} == {"map.pdf", "地図.txt"}
         assert server.db.user("ann").read(view.attachments[1].ref) in (b"a map", b"%PDF-1.4")
         problem(client.post("/v1/lanes/trip", data={"text": "x"}, files=[("other", ("a", b"b"))]), 422)

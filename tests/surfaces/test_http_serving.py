@@ -175,6 +175,17 @@ def test_agents_of_ones_own_answer(run: Run, tmp_path: Path) -> None:
     assert "agent 'silent' has no function of its own; name a chat model with --chat" in err
 
 
+def test_where_an_agent_fails_is_in_the_log_without_its_words(tmp_path: Path) -> None:
+    (tmp_path / "broken.py").write_text("def breaks(run):\n    raise ValueError(f'no {run.goal}')\n")
+    with serving(str(tmp_path / "store"), "--agent", "broken:breaks", folder=tmp_path) as (process, http):
+        http.post("/v1/lanes/trip", json={"text": "Zinnober"})
+        assert wait_until(lambda: http.get("/v1/conv/turns?conversation=trip").json()["turns"])
+        process.send_signal(signal.SIGTERM)
+        _, log = process.communicate(timeout=60)
+    assert "… failed: ValueError at broken.py:2\n" in log
+    assert "Zinnober" not in log
+
+
 def test_a_port_that_is_taken_is_said(run: Run) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         done = run("serve", "--port", str(taken.getsockname()[1]), "--host", "127.0.0.1")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractAsyncContextManager, aclosing, contextmanager, nullcontext
@@ -24,6 +25,8 @@ from threefold.realms.conv.recorder import STREAM_MARKERS, mime_of
 
 if TYPE_CHECKING:
     from threefold.host.people import Person
+
+_log = logging.getLogger("threefold.host")
 
 
 class Run:
@@ -240,6 +243,7 @@ def guarded(what: str) -> Iterator[None]:
     except BaseException as error:
         if _is_ours(error):
             raise
+        _log.info("%s failed", what, exc_info=error)
         raise AgentFailed(f"{what} failed: {type(error).__name__}: {error}".rstrip(": ")) from error
 
 

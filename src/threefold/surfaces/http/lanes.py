@@ -243,8 +243,9 @@ def _read(body: bytes, type_: type[T]) -> T:
 
 
 def _fields(form: FormData) -> Mapping[str, Any]:
-    """The parts of a form that are no files; `context` is JSON."""
-    found: dict[str, Any] = {name: value for name, value in form.multi_items() if isinstance(value, str)}
+    """The parts of a form that are no files; `context` is JSON. Browsers end lines of forms with CR and LF."""
+    said = ((name, value) for name, value in form.multi_items() if isinstance(value, str))
+    found: dict[str, Any] = {name: value.replace("\r\n", "\n") for name, value in said}
     if "context" in found:
         found["context"] = _read(found["context"].encode(), list)
     return found

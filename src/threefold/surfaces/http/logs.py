@@ -7,6 +7,8 @@ import logging
 import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from pathlib import Path
+from traceback import walk_tb
 from typing import Any
 
 from threefold.model.times import iso
@@ -47,8 +49,12 @@ def message_of(record: logging.LogRecord) -> str:
             said %= bare
         except (TypeError, ValueError, KeyError):  # it wants something else at some place
             said = said.partition("%")[0].rstrip()
-    kind = record.exc_info[0] if record.exc_info else None
-    return said if kind is None else f"{said}: {kind.__name__}"
+    kind, _, trace = record.exc_info or (None, None, None)
+    if kind is None:
+        return said
+    *_, (frame, line) = [(None, 0), *walk_tb(trace)]
+    where = "" if frame is None else f" at {Path(frame.f_code.co_filename).name}:{line}"
+    return f"{said}: {kind.__name__}{where}"
 
 
 def _bare(value: object) -> object:
