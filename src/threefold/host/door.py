@@ -220,8 +220,8 @@ class Door:
 
         Who comes late gets the turn that runs from its beginning, then what follows; every viewer of a lane gets the
         same, at any process. `after` is the id of the last event that was received: what came behind it is given,
-        nothing twice and nothing left out. A turn whose events are not kept any more comes as one event,
-        `threefold.recorded`, as it is recorded.
+        nothing twice and nothing left out, as long as no more than twenty turns ended since. A turn whose events are
+        not kept any more comes as one event, `threefold.recorded`, as it is recorded.
 
         Raises:
             InvalidInput: an argument is malformed. Forbidden: the conversation is another app's. Unavailable: the store

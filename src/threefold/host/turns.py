@@ -83,7 +83,9 @@ class Turns:
         except ThreefoldError as failed:
             error = str(failed)
         if holding.lost:
-            await self._take_back(key, holding.turn)
+            # Only what was recorded here: another process may have taken the turn over, and its record stands.
+            if outcome is not None and outcome.ref:
+                await self._take_back(key, holding.turn)
             return
         if outcome is None or not outcome.ref:
             status, error = await self._record(key, holding.turn, status, error, holding.log)
